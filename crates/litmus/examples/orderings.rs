@@ -1,10 +1,12 @@
-//! All files of `litmus/shapes` on all orderings: what their texts forbid, by the model that they guarantee, is shown by `mp`
-//! alone, and there by the files that are listed. The last line is what was found, as JSON.
+//! Runs all files of `litmus/shapes` on all protocols of `ordering`. Only `mp` shows outcomes that its guaranteed model
+//! forbids, and only on the listed files. The last line of the output is the result as JSON.
 //!
-//! `--every-placement` puts locations at homes in every way, which takes longer; else they lie at one home after the other.
-//! `--small-tables` runs them on `cord` and `tso/cord` alone, with the sizes of their systems `two`: of all tables one entry.
-//! `--mixes` makes every write in every way that a text has, on the texts that keep what they guarantee and have several.
-//! `--only TEXT` and `--threads N` run one text, and programs of so many threads at most.
+//! * `--every-placement` runs every placement of locations at homes, which takes longer; otherwise locations are placed
+//!   round robin.
+//! * `--small-tables` runs only `cord` and `tso/cord`, with the parameters of their system `two`: one entry per table.
+//! * `--mixes` runs every mix of store variants, on the protocols that have variants and keep their guarantee.
+//! * `--only TEXT` runs one protocol.
+//! * `--threads N` runs programs of at most N threads.
 
 use cohkit_litmus::breadth::{files, ORDERINGS, SHOWN_ON_MP};
 use cohkit_litmus::compared::{compared, Compared};
@@ -20,7 +22,7 @@ use cohkit_protocol::threads::Accesses;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-/// An ordering by its place, and programs of as many threads and locations.
+/// Index of an ordering, and programs with the same number of threads and locations.
 type Job = (usize, Vec<Program>);
 
 fn main() -> ExitCode {
@@ -61,7 +63,7 @@ fn run() -> Result<(), String> {
     told(&names, &found.into_inner().expect("nobody panics"), &asked)
 }
 
-/// What is run.
+/// Command-line options.
 struct Asked {
     placed: Placed,
     small: bool,
@@ -97,7 +99,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The texts that are run, with their names.
+    /// Returns the protocols to run, with their names.
     fn texts(&self) -> Result<Vec<(&'static str, Protocol)>, String> {
         let mut texts = Vec::new();
         for (name, text) in ORDERINGS {
@@ -127,7 +129,7 @@ impl Asked {
         }
     }
 
-    /// A program, or what its mixes make of it on a text.
+    /// Returns the program, or with `--mixes` its variants on a protocol.
     fn programs(&self, protocol: &Protocol, program: Program) -> Vec<Program> {
         if program.threads.len() > self.threads {
             return Vec::new();
@@ -145,7 +147,7 @@ impl Asked {
     }
 }
 
-/// The last ones are the largest, and are done first.
+/// Returns the jobs, smallest first. Workers take them from the end, so the largest run first.
 fn jobs(texts: &[(&str, Protocol)], asked: &Asked) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for (which, (_, protocol)) in texts.iter().enumerate() {
@@ -159,7 +161,7 @@ fn jobs(texts: &[(&str, Protocol)], asked: &Asked) -> Result<Vec<Job>, String> {
         let programs = programs.into_iter();
         let programs = programs.flat_map(|program| asked.programs(protocol, program));
         let groups = Lines::groups(protocol, programs.collect()).into_iter();
-        // So many at a time that all cores have some, and that what is known of worlds has room: of four threads it is much.
+        // Size of a job: all cores get some, and the cached worlds fit in memory. Four threads have many worlds.
         let parts = groups.flat_map(|group| {
             let few = group[0].threads.len() < 4;
             let parts = group.chunks(if few { 1000 } else { 1 });
@@ -188,7 +190,7 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compa
     compared(protocol, home, programs, model, &options)
 }
 
-/// Says what was found, and whether it is what was expected.
+/// Prints the result. Returns an error if it is not the expected one.
 fn told(names: &[&str], found: &[Compared], asked: &Asked) -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut shown = Vec::new();
@@ -200,7 +202,7 @@ fn told(names: &[&str], found: &[Compared], asked: &Asked) -> Result<(), String>
             _ => Vec::new(),
         };
         let as_expected = match *name {
-            // What it shows of total store order is counted: it is a bound, and promises that in vain.
+            // `tso/mp` serves as a bound and does not keep its guarantee. Its forbidden outcomes are only counted.
             "tso/mp" => true,
             _ if asked.threads < usize::MAX => forbidden.iter().all(|name| expected.contains(name)),
             _ => forbidden == expected,

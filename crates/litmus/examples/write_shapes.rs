@@ -1,4 +1,4 @@
-//! Writes the shapes with mixes of orders as files below `litmus/shapes`, in place of those that are there.
+//! Writes the shapes with mixed orders to `litmus/shapes`, and replaces the existing files.
 
 use cohkit_litmus::breadth::files;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Instructions of AArch64, and of 32-bit Arm as far as they are alike.
+//! Instructions of AArch64, and those of 32-bit Arm with the same form.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, wrong, Piece, Result};
@@ -18,7 +18,7 @@ pub(crate) const ARM: Dialect = Dialect {
     instruction,
 };
 
-/// `W3` and `X3` are one register.
+/// Resolves a register. `W3` and `X3` are the same register.
 fn register(name: &str) -> Option<Name> {
     let name = name.to_ascii_uppercase();
     if matches!(name.as_str(), "WZR" | "XZR") {
@@ -36,7 +36,7 @@ fn arm_register(name: &str) -> Option<Name> {
     (number <= 14).then(|| Name::Is(format!("R{number}")))
 }
 
-/// All instructions, for suggestions; atomic accesses without their orders.
+/// Supported instructions, for suggestions; atomic accesses without their orders.
 const KNOWN: [&str; 40] = [
     "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "ASR", "RET", "CMP", "CSEL", "CSET",
     "LDR", "LDUR", "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP",
@@ -44,7 +44,7 @@ const KNOWN: [&str; 40] = [
     "ISB", "CBZ", "CBNZ", "B",
 ];
 
-/// Conditions of branches that are read, each with whether it holds where they differ.
+/// Supported conditions of branches.
 const CONDITIONS: [&str; 6] = ["EQ", "NE", "LT", "GE", "GT", "LE"];
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
@@ -188,7 +188,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
 }
 
-/// What an instruction that computes calculates, and whether it compares, too.
+/// Returns the operation of an arithmetic instruction; the flag is true if it also sets the condition flags.
 fn operation(name: &str) -> Option<(Operation, bool)> {
     Some(match name {
         "ADD" => (Operation::Add, false),
@@ -205,7 +205,7 @@ fn operation(name: &str) -> Option<(Operation, bool)> {
 
 fn computes(code: &mut Code, cell: &Cell, (operation, compares): (Operation, bool)) -> Result<()> {
     let parts = &cell.operands;
-    // An index may be extended: `ADD X3,X1,W2,SXTW`.
+    // The last operand may be extended: `ADD X3,X1,W2,SXTW`.
     if parts.len() == 4 {
         extended(parts[3])?;
     } else {
@@ -220,7 +220,8 @@ fn computes(code: &mut Code, cell: &Cell, (operation, compares): (Operation, boo
         .map(|_| ())
 }
 
-/// `SXTW`, `UXTW` or `LSL`, with a shift by nothing or without; registers have 64 bits with a sign here.
+/// Checks an extension: `SXTW`, `UXTW`, `SXTX`, `UXTX` or `LSL`, without a shift or with a shift by 0. It has no
+/// effect, because all registers hold signed 64-bit values here.
 fn extended(piece: Piece) -> Result<()> {
     let mut words = piece.text.split_whitespace();
     let kind = words.next().unwrap_or_default().to_ascii_uppercase();
@@ -231,7 +232,7 @@ fn extended(piece: Piece) -> Result<()> {
     }
 }
 
-/// Compares two operands: what conditions ask for is in two registers.
+/// Adds a comparison. Two hidden registers hold the condition flags.
 fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
     let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
     code.compute(cell, Some(less), Operation::Less, a, b)?;
@@ -239,7 +240,7 @@ fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> 
     Ok(())
 }
 
-/// The register that decides a condition, and whether the condition holds where it is zero.
+/// Returns the register that decides a condition; the flag is true if the condition holds when the register is zero.
 fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool)> {
     let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
     let or_equal = |code: &mut Code| {
@@ -268,14 +269,15 @@ fn unknown_condition<T>(piece: Piece) -> Result<T> {
     helped(piece, message, CONDITIONS.join(", "))
 }
 
-/// The condition of a branch: `B.NE`, or `BNE`.
+/// Returns the condition of a branch, `B.NE` or `BNE`.
 fn branch(name: &str) -> Option<&'static str> {
     let condition = name.strip_prefix('B')?;
     let condition = condition.strip_prefix('.').unwrap_or(condition);
     CONDITIONS.into_iter().find(|one| *one == condition)
 }
 
-/// The location behind the operands that come first, and what its register is moved by afterwards.
+/// Parses the address after the first `before` operands. Returns the location, and for a post-indexed address the base
+/// register with its increment.
 fn accessed<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,
@@ -301,14 +303,14 @@ fn moves(code: &mut Code, cell: Piece, after: Option<(usize, Operand)>) -> Resul
         .map(|_| ())
 }
 
-/// What stands in brackets first.
+/// Returns the base register of an address in brackets.
 fn base(piece: Piece) -> Piece {
     let inner = piece.from(usize::from(piece.text.starts_with('[')));
     let end = inner.text.find([',', ']']).unwrap_or(inner.text.len());
     inner.until(end).trim()
 }
 
-/// `[X1]`, `[X1,#0]`, `[X1,X2]` or `[X1,W2,SXTW]`.
+/// Parses an address: `[X1]`, `[X1,#0]`, `[X1,X2]` or `[X1,W2,SXTW]`.
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     let inner = piece
         .text
@@ -336,7 +338,7 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     code.address(piece, base, index)
 }
 
-/// Names of atomic accesses, without their order. Those that begin with `ST` return nothing.
+/// Atomic instructions without their order. Those that begin with `ST` return no value.
 const ATOMIC: [(&str, Change); 10] = [
     ("SWP", Change::Set),
     ("LDADD", Change::Add),
@@ -350,7 +352,7 @@ const ATOMIC: [(&str, Change); 10] = [
     ("CAS", Change::SetIf(Operand::Number(0))),
 ];
 
-/// The name of an atomic access and its order apart.
+/// Splits the name of an atomic instruction into its base and its order.
 fn atomic(name: &str) -> Option<((&'static str, Change), &str)> {
     let mut both = ATOMIC
         .into_iter()
@@ -381,7 +383,7 @@ fn exchanges<'t>(
         let all = Operand::Number(-1);
         value = Operand::Register(code.compute(whole, None, Operation::Xor, value, all)?);
     }
-    // What a comparison expects stands where what is found goes.
+    // In `CAS`, the register of the expected value receives the old value.
     let result = parts[usize::from(!compares)];
     let returns = !stores && !code.is_zero(result);
     let to = match returns {
@@ -396,7 +398,7 @@ fn exchanges<'t>(
             change => change,
         },
         value,
-        // What returns nothing acquires nothing.
+        // Without a destination register, the instruction does not acquire.
         acquire: order.contains('A') && returns,
         release: order.contains('L'),
         returns,

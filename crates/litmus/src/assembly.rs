@@ -1,7 +1,7 @@
-//! What tests in assembly have in common: first values, columns of instructions, labels and branches, and addresses.
+//! Reader for tests in assembly: initial values, columns of instructions, labels and branches, and addresses.
 //!
-//! What each architecture calls its registers, and what its instructions do, is in [`crate::aarch64`], [`crate::riscv`],
-//! [`crate::x86`] and [`crate::power`].
+//! Registers and instructions of each architecture are in [`crate::aarch64`], [`crate::riscv`], [`crate::x86`] and
+//! [`crate::power`].
 
 use cohkit_base::words::counted;
 use cohkit_protocol::text::suggestion;
@@ -15,39 +15,39 @@ use crate::program::{
     Register, Thread,
 };
 
-/// A register, as an architecture names it.
+/// Name of a register in an architecture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Name {
-    /// It holds zero, whatever is written to it.
+    /// The zero register: writes have no effect.
     Zero,
-    /// One of this name, which all its names lead to.
+    /// Register with this canonical name.
     Is(String),
 }
 
-/// An architecture.
+/// Syntax and semantics of an architecture.
 pub(crate) struct Dialect {
-    /// Finds a register.
+    /// Resolves the name of a register.
     pub register: fn(&str) -> Option<Name>,
-    /// The names of registers, for people.
+    /// Description of the register names, for messages.
     pub registers: &'static str,
-    /// Reads an instruction, whose name comes in upper case, and adds what it does to a thread.
+    /// Reads an instruction, whose name is in upper case, and adds its effect to a thread.
     pub instruction: for<'c, 't> fn(&mut Code<'c, 't>, Cell<'t>) -> Result<()>,
 }
 
 /// A cell of the table of instructions.
 pub(crate) struct Cell<'t> {
-    /// All of it.
+    /// Whole cell.
     pub whole: Piece<'t>,
-    /// The instruction's name as it stands there.
+    /// Name of the instruction as written.
     pub word: Piece<'t>,
-    /// The same in upper case.
+    /// Name of the instruction in upper case.
     pub name: String,
-    /// Its operands.
+    /// Operands.
     pub operands: Vec<Piece<'t>>,
 }
 
 impl Cell<'_> {
-    /// Checks how many operands there are.
+    /// Checks the number of operands.
     pub fn takes(&self, count: usize) -> Result<()> {
         let has = self.operands.len();
         match has == count {
@@ -63,7 +63,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Refuses an instruction that is none of those known.
+    /// Rejects an unknown instruction, and suggests a known one.
     pub fn unknown<T>(&self, known: &[&'static str]) -> Result<T> {
         let message = format!("`{}` is no instruction that is read here", self.word.text);
         let help = suggestion(self.word.text, "instruction", known.iter().copied());
@@ -71,7 +71,7 @@ impl Cell<'_> {
     }
 }
 
-/// Reads first values and threads; gives the first access whose location only the run decides.
+/// Parses initial values and threads. Returns the first access whose location is known only at run time, if any.
 pub(crate) fn threads<'t>(
     dialect: &Dialect,
     program: &mut Program,
@@ -142,9 +142,9 @@ pub(crate) fn threads<'t>(
     Ok(indirect)
 }
 
-/// The register of a name in a condition or in first values.
+/// Returns the register of a name in a condition or in the initial values.
 pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> Result<Register> {
-    // `%x0` is a name that the test gives to some register, unless the architecture has one of that name.
+    // `%x0` is a symbolic register of the test, unless the architecture has a register of that name.
     let symbol = piece.text.len() > 1 && piece.text.starts_with('%');
     let symbol = symbol.then(|| Name::Is(piece.text.to_string()));
     match (dialect.register)(piece.text).or(symbol) {
@@ -169,7 +169,8 @@ fn of_name(thread: &mut Thread, name: &str) -> Register {
     })
 }
 
-/// `0:X1=x`, `x=1`, `int x=1`, `int x`, or `%x0=x` for a register that threads call `%x0`; gives the last.
+/// Parses initial values: `0:X1=x`, `x=1`, `int x=1`, `int x`, or `%x0=x` for a symbolic register. Returns those of
+/// symbolic registers.
 fn first_values<'t>(
     dialect: &Dialect,
     program: &mut Program,
@@ -190,7 +191,7 @@ fn first_values<'t>(
             symbols.push((left.text, value(program, right)?));
             continue;
         }
-        // A type may stand before the name.
+        // Skip a type before the name.
         let typed = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|place| place + 1);
         if let Some((thread, name)) = left.once(":") {
             let begins = typed(thread);
@@ -223,7 +224,7 @@ fn first_values<'t>(
     Ok(symbols)
 }
 
-/// The name of a location, which may stand in brackets.
+/// Returns the name of a location without its optional brackets.
 fn of_location(piece: Piece) -> Piece {
     let inner = piece
         .text
@@ -235,10 +236,10 @@ fn of_location(piece: Piece) -> Piece {
     }
 }
 
-/// Leaves of the addresses that registers hold at first only those of use.
+/// Clears initial addresses in registers that neither the thread nor the condition uses.
 ///
 /// # Errors
-/// `indirect`, an access whose location only the run decides, may be to no location.
+/// `indirect`, an access whose location is known only at run time, may be to the address of no location.
 pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<()> {
     for (number, thread) in program.threads.iter_mut().enumerate() {
         let mut used = used(thread);
@@ -260,7 +261,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
     }
 }
 
-/// The registers of a thread that a claim speaks of.
+/// Returns the registers of a thread that a claim names.
 fn asked(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
         Claim::Is(Observed::Register(of, register), _) if *of == thread => vec![*register],
@@ -274,12 +275,12 @@ fn asked(claim: &Claim, thread: usize) -> Vec<Register> {
     }
 }
 
-/// The registers that a thread takes values from.
+/// Returns the source registers of all instructions of a thread.
 fn used(thread: &Thread) -> Vec<Register> {
     thread.code.iter().flat_map(taken).collect()
 }
 
-/// The registers that an instruction takes values from.
+/// Returns the source registers of an instruction.
 fn taken(instruction: &Instruction) -> Vec<Register> {
     let address = match instruction.address() {
         Some(Address::Indirect(register)) => Some(Operand::Register(register)),
@@ -316,27 +317,27 @@ fn taken(instruction: &Instruction) -> Vec<Register> {
     .collect()
 }
 
-/// A branch that is read: its place, its label (none leads to the end), and what is known of registers there.
+/// An unresolved branch: its index, its label (`None` for the end of the thread), and the register values known there.
 struct Jump<'t> {
     from: usize,
     label: Option<Piece<'t>>,
     known: Vec<Option<i64>>,
 }
 
-/// A thread as it is read.
+/// Reader of one thread.
 pub(crate) struct Code<'c, 't> {
     dialect: &'c Dialect,
     program: &'c mut Program,
     thread: usize,
-    /// First values of registers that have names of their own.
+    /// Initial values of symbolic registers.
     symbols: &'c [(&'t str, i64)],
-    /// What registers hold, if that follows from no read.
+    /// Register values known statically, that is, independent of any read.
     known: Vec<Option<i64>>,
-    /// Whether a thread gets here from the instruction above.
+    /// True if control can reach this point from the previous instruction.
     reached: bool,
     labels: Vec<(Piece<'t>, usize)>,
     branches: Vec<Jump<'t>>,
-    /// The first access whose location only the run decides.
+    /// First access whose location is known only at run time.
     indirect: Option<Piece<'t>>,
 }
 
@@ -376,7 +377,7 @@ impl<'t> Code<'_, 't> {
             return wrong(label, format!("`{}` is a label already", label.text));
         }
         self.labels.push((label, self.code().len()));
-        // What is known here is known on all ways here.
+        // A value is known here only if it is the same on all paths to the label.
         for jump in &self.branches {
             if jump.label.is_none_or(|other| other.text != label.text) {
                 continue;
@@ -414,7 +415,7 @@ impl<'t> Code<'_, 't> {
         Ok(())
     }
 
-    /// The place of a label.
+    /// Returns the instruction index of a label.
     fn place_of(&self, label: Piece) -> Result<usize> {
         let mut found = self.labels.iter();
         if let Some((_, place)) = found.find(|(other, _)| other.text == label.text) {
@@ -451,7 +452,7 @@ impl<'t> Code<'_, 't> {
         Ok(())
     }
 
-    /// Adds a computation into a register of the thread's own, or into one that nothing else uses; gives it.
+    /// Adds a computation into `to`, or into a new temporary. Returns the register.
     pub fn compute(
         &mut self,
         cell: Piece,
@@ -478,7 +479,7 @@ impl<'t> Code<'_, 't> {
             .map(|_| ())
     }
 
-    /// Branches to a label if a register holds zero, or if it does not.
+    /// Adds a branch to a label on a register that is zero, or that is not.
     pub fn branch(
         &mut self,
         cell: Piece,
@@ -509,9 +510,9 @@ impl<'t> Code<'_, 't> {
         self.emit(cell, Instruction::Branch { on, zero, to: 0 })
     }
 
-    /// Branches back if a register holds zero, or if it does not: executions in which the thread does so are none of the
-    /// test, as [`Program::filter`] says. That changes no outcome where a round that is repeated writes nothing and leaves
-    /// nothing to the next one.
+    /// Adds a backward branch on a register that is zero, or that is not. [`Program::filter`] excludes executions that
+    /// take the branch. This preserves the outcomes, because an iteration of a waiting loop writes nothing and passes
+    /// no values to the next one.
     fn repeat(
         &mut self,
         cell: Piece,
@@ -519,7 +520,7 @@ impl<'t> Code<'_, 't> {
         zero: bool,
         (label, begin): (Piece, usize),
     ) -> Result<()> {
-        // A round runs from its begin to the branch.
+        // An iteration extends from the label to the branch.
         let within = |jump: &Jump| {
             let place = jump.label.map(|label| self.place_of(label));
             matches!(place, Some(Ok(place)) if place > begin)
@@ -539,12 +540,12 @@ impl<'t> Code<'_, 't> {
         Ok(())
     }
 
-    /// Branches to a label.
+    /// Adds an unconditional branch to a label.
     pub fn jump(&mut self, cell: Piece, label: Piece<'t>) -> Result<()> {
         self.jump_to(cell, Some(label))
     }
 
-    /// Ends the thread.
+    /// Adds an unconditional branch to the end of the thread.
     pub fn end(&mut self, cell: Piece) -> Result<()> {
         self.jump_to(cell, None)
     }
@@ -556,7 +557,7 @@ impl<'t> Code<'_, 't> {
         Ok(())
     }
 
-    /// A register that the test does not name.
+    /// Adds a temporary register.
     pub fn hidden(&mut self) -> Register {
         let thread = &mut self.program.threads[self.thread];
         let name = format!(".{}", thread.names.len());
@@ -565,7 +566,7 @@ impl<'t> Code<'_, 't> {
         register
     }
 
-    /// A register that the test does not name, and that lasts.
+    /// Returns a hidden register with a fixed name, such as that of a flag.
     pub fn hidden_named(&mut self, name: &str) -> Register {
         let register = of_name(&mut self.program.threads[self.thread], name);
         self.known
@@ -573,7 +574,7 @@ impl<'t> Code<'_, 't> {
         register
     }
 
-    /// The value of an operand, if it follows from no read.
+    /// Returns the value of an operand if it is known statically.
     pub fn value(&self, operand: Operand) -> Option<i64> {
         match operand {
             Operand::Number(value) => Some(value),
@@ -581,7 +582,7 @@ impl<'t> Code<'_, 't> {
         }
     }
 
-    /// A register by its name.
+    /// Returns the register of a name.
     pub fn register(&mut self, piece: Piece) -> Result<Register> {
         let thread = &mut self.program.threads[self.thread];
         let register = register(self.dialect, thread, piece)?;
@@ -597,17 +598,17 @@ impl<'t> Code<'_, 't> {
         Ok(register)
     }
 
-    /// Whether a name is that of the register that is always zero.
+    /// Returns true if the name is that of the zero register.
     pub fn is_zero(&self, piece: Piece) -> bool {
         (self.dialect.register)(piece.text) == Some(Name::Zero)
     }
 
-    /// Whether a name is that of a register.
+    /// Returns true if the name is that of a register.
     pub fn is_register(&self, piece: Piece) -> bool {
         piece.text.starts_with('%') || (self.dialect.register)(piece.text).is_some()
     }
 
-    /// The register that a result goes to.
+    /// Returns the destination register, or a temporary for the zero register.
     pub fn result(&mut self, piece: Piece) -> Result<Register> {
         match self.is_zero(piece) {
             true => Ok(self.hidden()),
@@ -615,7 +616,7 @@ impl<'t> Code<'_, 't> {
         }
     }
 
-    /// A register, or a number behind a prefix.
+    /// Parses a register, or a number after `prefix`.
     pub fn operand(&mut self, piece: Piece, prefix: &str) -> Result<Operand> {
         if self.is_zero(piece) {
             return Ok(Operand::Number(0));
@@ -632,12 +633,12 @@ impl<'t> Code<'_, 't> {
         }
     }
 
-    /// A location that an instruction names.
+    /// Returns the location that an instruction names directly.
     pub fn named_location(&mut self, piece: Piece) -> Result<Address> {
         location(self.program, piece).map(Address::Direct)
     }
 
-    /// The location at the sum of two operands.
+    /// Returns the location at the sum of two operands.
     pub fn address(&mut self, piece: Piece<'t>, base: Operand, index: Operand) -> Result<Address> {
         if let (Some(base), Some(index)) = (self.value(base), self.value(index)) {
             let address = base.wrapping_add(index);
@@ -673,9 +674,9 @@ impl<'t> Code<'_, 't> {
     }
 }
 
-/// Returns true if a round of a loop that a branch repeats, if a register holds zero or if it does not, only waits: it writes
-/// nothing, and finds no register as an earlier round left it. A conditional store may fail, where the branch repeats
-/// nothing after one that is made.
+/// Returns true if an iteration of a loop only waits: it writes nothing, and it reads no register that an earlier
+/// iteration wrote. The loop's branch tests if `on` is zero, or if it is not. A store-conditional is permitted if the
+/// branch cannot repeat the loop after its success.
 fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
     let filled = |round: &[Instruction], register| {
         let mut fills = round.iter().filter_map(Instruction::fills);
@@ -695,7 +696,7 @@ fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
     })
 }
 
-/// Returns true if a branch may be taken behind instructions, where these registers have known values before.
+/// Returns true if the branch after `code` may be taken. `known` are register values before `code`.
 fn repeats_after(
     code: &[Instruction],
     mut known: FxHashMap<Register, i64>,
@@ -721,7 +722,7 @@ fn repeats_after(
     known.get(&on).is_none_or(|&value| (value == 0) == zero)
 }
 
-/// The operands of an instruction; commas within brackets and parentheses separate nothing.
+/// Splits the operands of an instruction at commas outside brackets and parentheses.
 pub(crate) fn operands(rest: Piece) -> Vec<Piece> {
     let mut parts = Vec::new();
     let (mut begin, mut depth) = (0, 0);

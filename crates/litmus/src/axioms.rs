@@ -1,20 +1,21 @@
 //! Memory models as axioms on candidate executions.
 //!
-//! All have in common that the accesses of one location are in one order that agrees with the program, and that nothing
-//! comes between the parts of an atomic access. They differ in what they keep of the order of a thread, and then demand
-//! that nothing comes before itself. Critical sections of readers and grace periods of read-copy-update add to each what
-//! the Linux kernel promises of them:
+//! All models demand coherence: one order per location, which agrees with program order. They also demand atomicity: no
+//! write of another thread between the parts of an atomic access. The models differ in the part of program order that
+//! they preserve, and demand that this part and the observed order have no cycle. Each model also has the guarantees of
+//! the Linux kernel for read-side critical sections and grace periods of read-copy-update:
 //!
-//! * sequential consistency keeps all of it, and everybody sees a write at once, its own thread too;
-//! * total store order keeps it but for a write and a later read, with no full fence and no atomic access between them;
-//!   what a thread reads out of its own buffer says nothing about when others see the write;
-//! * release consistency keeps only what is asked for: by fences, by reads that acquire and writes that release, by
-//!   dependences of what is written, or whether, on what was read, and of all that follows a branch on it where
-//!   instructions are fetched anew; and the order of a write behind accesses of its location. A write is seen by all other
-//!   threads at once;
-//! * Armv8's model is that of its reference manual without address translation and instruction fetches: external visibility
-//!   demands that *ordered before* (observed by others, or locally ordered) has no cycle;
-//! * RISC-V's is RVWMO: *preserved program order* and what is observed have no cycle.
+//! * Sequential consistency preserves all of program order. All threads observe a write at the same time, its own
+//!   thread included.
+//! * Total store order preserves all but a write before a later read, with no full fence and no atomic access between
+//!   them. A read that is forwarded from the thread's own store buffer does not order the write for other threads.
+//! * Release consistency preserves only what is requested: by fences, acquires and releases; by data and control
+//!   dependencies of writes on reads; and by a control dependency with a fence of instruction fetches for all later
+//!   accesses. A write stays after earlier accesses of its location. All other threads observe a write at the same
+//!   time.
+//! * Armv8's model is that of its reference manual, without address translation and instruction fetches. Its external
+//!   visibility requirement: *ordered before* (observed by others, or locally ordered) has no cycle.
+//! * RISC-V's model is RVWMO: *preserved program order* and the observed order have no cycle.
 
 pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
@@ -24,7 +25,7 @@ use crate::executions::{each_coherent, Event, Execution, Kind, Relation};
 use crate::models;
 use crate::program::{Acquire, Class, End, Program};
 
-/// Whether a model allows an execution.
+/// Returns true if a model allows an execution.
 pub fn allows(model: Model, execution: &Execution) -> bool {
     let e = execution;
     let count = e.events.len();
@@ -55,10 +56,11 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
     grace_periods_fit(order, &e.grace_periods())
 }
 
-/// Returns true if an order without cycles puts every critical section of a reader before or behind every grace period.
+/// Returns true if an acyclic order exists that puts every read-side critical section before or after every grace
+/// period.
 ///
-/// A section that ends before a grace period does is seen as a whole behind the grace period; otherwise the section begins
-/// after the grace period did, and sees all that came before.
+/// If a section comes first, all events up to its end precede all events after the grace period. Otherwise all events
+/// before the grace period precede all events from the section's begin on.
 fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
     let Some((choice, others)) = choices.split_first() else {
         return order.acyclic();
@@ -71,10 +73,10 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
     order.acyclic() && choice.iter().any(fits)
 }
 
-/// All ends of a program that a model allows.
+/// Returns all outcomes of a program that a model allows, from the axioms.
 ///
 /// # Errors
-/// The program is too large for that.
+/// The program has too many candidate executions.
 pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     let mut ends = BTreeSet::new();
     each_coherent(program, &mut |execution| {
@@ -85,13 +87,14 @@ pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     Ok(ends)
 }
 
-/// States of a program that is run, at most: eight threads take about a kilobyte for each.
+/// Maximum number of states of a program that is run. A state of eight threads takes about 1 kB.
 const MOST_STATES: usize = 1 << 20;
 
-/// The same, by running the program where there is a way to, which is faster.
+/// Returns all outcomes of a program that a model allows. Runs the program under SC and TSO, which is faster, and
+/// applies the axioms otherwise.
 ///
 /// # Errors
-/// The program is too large for that, or for the axioms.
+/// The program has too many states, or too many candidate executions.
 pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     let run = |cores| {
         let too_large = || {
@@ -108,7 +111,7 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String>
     }
 }
 
-/// Whether no write of another thread comes between what an atomic access reads and what it writes.
+/// Returns true if no write of another thread comes between the read and the write of any atomic access.
 fn atomic(e: &Execution) -> bool {
     let events = 0..e.events.len();
     events.clone().all(|read| {
@@ -121,7 +124,7 @@ fn atomic(e: &Execution) -> bool {
     })
 }
 
-/// Whether total store order keeps two events of a thread in order.
+/// Returns true if total store order preserves the order of two events of a thread.
 fn stays(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     if (first.kind, then.kind) != (Kind::Write, Kind::Read) {
@@ -132,7 +135,7 @@ fn stays(e: &Execution, a: usize, b: usize) -> bool {
     first.atomic || then.atomic || between || releases || e.fenced(a, b)
 }
 
-/// Whether something asks for the order of two events of a thread.
+/// Returns true if release consistency preserves the order of two events of a thread.
 fn asked(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
@@ -146,12 +149,12 @@ fn asked(e: &Execution, a: usize, b: usize) -> bool {
         || reads && (e.control(a, b) && writes || e.synchronised(a, b))
 }
 
-/// Whether two events of a thread are locally ordered by Armv8's model.
+/// Returns true if Armv8's model orders two events of a thread locally.
 fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
-    // The reads that the last write of their location before them in the thread may be read by.
+    // `b` is a read that may be forwarded from `write`, the thread's last write to its location before it.
     let read_next = |write: usize| {
         e.events[write].kind == Kind::Write
             && !writes
@@ -159,7 +162,7 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             && !e.written_between(write, b)
     };
     let local_write = writes && e.same_place(a, b);
-    // A choice reaches a later write through what the thread itself has written and read.
+    // A pick dependency reaches a later write through a value that the thread itself has written and read.
     let chosen = |write: usize| {
         let reads = |read: usize| {
             e.events[read].kind == Kind::Read
@@ -179,7 +182,7 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             || between(&|c| (e.address(a, c) || e.data(a, c)) && read_next(c)));
     let atomic = e.atomic(a, b)
         || then.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
-    // A fence of loads waits for no atomic access that returns nothing.
+    // A fence of loads does not wait for atomic accesses that return no value.
     let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || first.returns)
         || first.release && then.acquire == Acquire::Full
         || first.acquire != Acquire::No
@@ -188,18 +191,18 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
     local_write || dependence || atomic || barrier
 }
 
-/// Whether an event of a thread leads to another by what is locally ordered.
+/// Returns true if a chain of locally ordered events leads from `a` to `b`.
 fn leads(e: &Execution, a: usize, b: usize) -> bool {
     locally_ordered(e, a, b) || (a + 1..b).any(|c| locally_ordered(e, a, c) && leads(e, c, b))
 }
 
-/// Whether the order of two events of a thread is preserved by RVWMO.
+/// Returns true if RVWMO preserves the order of two events of a thread.
 fn preserved(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
     let special = |event: &Event| event.atomic || event.exclusive;
-    // An atomic access that acquires and releases does so with both its parts.
+    // Both parts of an atomic access that acquires and releases do so.
     let acquires = |event: &Event| event.acquire != Acquire::No || event.both;
     let releases = |event: &Event| event.release || event.both;
     let annotated = |event: &Event| special(event) && (acquires(event) || releases(event));

@@ -1,11 +1,11 @@
-//! Shapes with mixes of what stands between their accesses, as files in assembly and in C.
+//! Classic shapes with mixed orders between their accesses, as files in assembly and in C.
 
 use crate::axioms::{allowed, Model};
 use crate::cycles::{alike, varied, Between, FAMILIES};
 use crate::print::{print, print_c};
 use crate::program::{Program, Quantifier};
 
-/// What is mixed in shapes of two threads.
+/// Orders mixed in shapes of two threads.
 const MIXED: [Between; 6] = [
     Between::Nothing,
     Between::Fence,
@@ -14,15 +14,15 @@ const MIXED: [Between; 6] = [
     Between::LaterOrders,
     Between::HandsOver,
 ];
-/// What is mixed in larger ones with two places for it, and in `ISA2`, which tells orders between two points from those at
-/// homes.
+/// Orders mixed in larger shapes with two program-order relations, and in `ISA2`, which distinguishes point-to-point
+/// orders from those at homes.
 const HANDED_ON: [Between; 4] = [
     Between::Nothing,
     Between::Fence,
     Between::Orders,
     Between::HandsOver,
 ];
-/// What C11 has words for.
+/// Orders that C11 can express.
 const IN_C: [Between; 4] = [
     Between::Nothing,
     Between::Fence,
@@ -30,7 +30,8 @@ const IN_C: [Between; 4] = [
     Between::LaterOrders,
 ];
 
-/// The texts that the files are run on, by their names; each guarantees the model that their ends are compared with.
+/// Names and contents of the protocol files on which the tests run. Each guarantees the memory model with which their
+/// outcomes are compared.
 pub const ORDERINGS: [(&str, &str); 10] = [
     ("so", include_str!("../../../ordering/so.coh")),
     ("seq", include_str!("../../../ordering/seq.coh")),
@@ -43,22 +44,22 @@ pub const ORDERINGS: [(&str, &str); 10] = [
     ("tso/seq", include_str!("../../../ordering/tso/seq.coh")),
     ("tso/mp", include_str!("../../../ordering/tso/mp.coh")),
 ];
-/// The names of the files that show on `mp` what release consistency forbids, in their order.
+/// Names of the files whose outcomes on `mp` violate release consistency, in their order.
 pub const SHOWN_ON_MP: &str = include_str!("../../../litmus/shapes/shown-on-mp.txt");
 
-/// A file of a test.
+/// A litmus file.
 pub struct File {
-    /// Its folder and name.
+    /// Folder and file name.
     pub path: String,
-    /// What is in it.
+    /// Contents.
     pub text: String,
 }
 
-/// All files, in the order of their shapes, those in assembly first. The condition of each is `exists` where release
-/// consistency allows the cycle of the shape, and `~exists` where it does not.
+/// Returns all files in the order of their shapes, those in assembly first. The condition is `exists` if release
+/// consistency allows the cycle of the shape, and `~exists` if it forbids it.
 ///
 /// # Errors
-/// What cannot be made of a shape, with its name.
+/// The first shape that cannot be printed, with the reason.
 pub fn files() -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for program in shapes(&MIXED, &HANDED_ON)? {
@@ -80,8 +81,8 @@ pub fn files() -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-/// The shapes with every mix where they have two places, and of `ISA2`; the others with one thing everywhere. Those that are
-/// the same program stand once.
+/// Returns the shapes without duplicates: with every mix of orders for two threads, for two program-order relations,
+/// and for `ISA2`; the others with the same order everywhere.
 fn shapes(mixed: &[Between], handed_on: &[Between]) -> Result<Vec<Program>, String> {
     let mut all: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
@@ -114,7 +115,7 @@ fn shapes(mixed: &[Between], handed_on: &[Between]) -> Result<Vec<Program>, Stri
     Ok(all)
 }
 
-/// Every choice of one for each of so many places.
+/// Returns all sequences of length `places` over `of`.
 fn mixes(of: &[Between], places: usize) -> Vec<Vec<Between>> {
     let mut all = vec![Vec::new()];
     for _ in 0..places {

@@ -1,8 +1,8 @@
 //! Programs whose threads store several times before they synchronise.
 //!
-//! Protocols that order stores by counting them fail in ways that one store before a release does not show: the second
-//! acknowledgement is not awaited, a count is not reset, an epoch has two releases. These programs have up to four accesses
-//! per thread; classic shapes have two.
+//! Some faults of protocols that count stores need more than one store before a release. The second acknowledgement is
+//! not awaited, a count is not reset, or an epoch has two releases. These programs have up to four accesses per thread;
+//! classic shapes have two.
 //!
 //! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one thread, and
 //! acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire, `Q` an acquire
@@ -17,13 +17,13 @@ use crate::program::{
 
 const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 
-/// Threads of a program that is read from its name, at most.
+/// Maximum number of threads of a program read from its name.
 const MOST_THREADS: usize = 4;
 
-/// Accesses of a thread, at most.
+/// Maximum number of accesses of a thread.
 pub const MOST_ACCESSES: usize = 4;
 
-/// Reads a program from its name. Returns nothing if the name is no such code.
+/// Reads a program from its name. Returns `None` if the name is not such a code.
 pub fn named(name: &str) -> Option<Program> {
     let mut program = Program {
         name: name.to_string(),
@@ -91,8 +91,8 @@ pub fn named(name: &str) -> Option<Program> {
     (program.threads.len() <= MOST_THREADS).then_some(program)
 }
 
-/// Returns the programs that judge whether a text keeps a model, without those that are the same up to the order of threads
-/// and the names of locations:
+/// Returns the programs that check a protocol against a model, unique up to the order of threads and the names of
+/// locations:
 ///
 /// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a fence;
 /// * the same before an acquire of another thread's release (store buffering);
@@ -130,7 +130,7 @@ pub fn programs(model: Model) -> Vec<Program> {
     let mut met = BTreeSet::new();
     let distinct = names.into_iter().filter_map(|name| {
         let name = match model {
-            // Sequential consistency keeps all order, whatever an access is called.
+            // Sequential consistency preserves all program order, so acquires, releases and fences add nothing.
             Model::Sc => plainly(&name),
             Model::Tso | Model::Rc | Model::Armv8 | Model::RiscV => name,
         };
@@ -143,9 +143,9 @@ pub fn programs(model: Model) -> Vec<Program> {
 struct Burst {
     /// True for a release.
     releases: Vec<bool>,
-    /// Location of each.
+    /// Location of each access.
     places: Vec<usize>,
-    /// Number of locations.
+    /// Number of distinct locations.
     locations: usize,
 }
 
@@ -159,19 +159,19 @@ impl Burst {
         accesses.flat_map(access).collect()
     }
 
-    /// The first location that the stores leave alone.
+    /// Returns the first location that the burst does not access.
     fn free(&self) -> char {
         LOCATIONS[self.locations]
     }
 
-    /// An access to each location.
+    /// Returns the code of one access to each location.
     fn each(&self, letter: char) -> String {
         let places = LOCATIONS[..self.locations].iter();
         places.flat_map(|&place| [letter, place]).collect()
     }
 }
 
-/// All bursts of a length with a number of releases at most, up to the names of locations.
+/// Returns all bursts of a length with at most `most_releases` releases, up to the names of locations.
 fn sequences(length: usize, most_releases: usize) -> Vec<Burst> {
     let mut all = vec![Burst {
         releases: Vec::new(),
@@ -198,7 +198,7 @@ fn sequences(length: usize, most_releases: usize) -> Vec<Burst> {
     all
 }
 
-/// The code with plain accesses alone.
+/// Returns the code with plain accesses instead of acquires and releases, and without fences.
 fn plainly(name: &str) -> String {
     let letter = |letter| match letter {
         'L' => Some('W'),
@@ -209,7 +209,8 @@ fn plainly(name: &str) -> String {
     name.chars().filter_map(letter).collect()
 }
 
-/// A name that programs share which differ in the order of threads and the names of locations alone.
+/// Returns the canonical name of a program: equal for programs that differ only in the order of threads and the names
+/// of locations.
 fn canonical(name: &str) -> String {
     let threads: Vec<&str> = name.split('+').collect();
     let named = |order: &[&str]| {

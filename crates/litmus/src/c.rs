@@ -1,10 +1,19 @@
-//! Tests in C, with the atomic accesses of C11 and those of the Linux kernel.
+//! Reader for tests in C, with the atomic accesses of C11 and those of the Linux kernel.
 //!
-//! Each is read as it is made for AArch64: a load that acquires is `LDAPR`, one that is sequentially consistent `LDAR`; a
-//! store that releases or is sequentially consistent is `STLR`; a fence that acquires is `DMB LD`, and all other fences of
-//! C11 `DMB SY`; `smp_rmb` is `DMB LD` and `smp_wmb` is `DMB ST`. A plain access of what is shared is a relaxed one.
-//! A thread that would wait is read as one that need not: executions in which it waits are none of the test, as
-//! [`Program::filter`] says. Everything else is refused by name.
+//! Accesses are mapped to AArch64, as compilers do:
+//!
+//! | C | AArch64 |
+//! |---|---|
+//! | acquire load | `LDAPR` |
+//! | sequentially consistent load | `LDAR` |
+//! | release or sequentially consistent store | `STLR` |
+//! | acquire fence, `smp_rmb` | `DMB LD` |
+//! | other fences of C11 | `DMB SY` |
+//! | `smp_wmb` | `DMB ST` |
+//! | plain access of a shared location | as a relaxed access |
+//!
+//! A waiting loop is read as one iteration that succeeds: [`Program::filter`] excludes executions in which the thread
+//! would wait longer. All other constructs are rejected by name.
 
 use cohkit_protocol::text::suggestion;
 
@@ -15,47 +24,48 @@ use crate::program::{
     Observed, Operand, Operation, Program, Rcu, Register, Thread, Via,
 };
 
-/// Expressions and statements within each other, at most.
+/// Maximum nesting depth of expressions and statements.
 const MOST_DEPTH: usize = 64;
 
-/// What a function does.
+/// Effect of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Function {
     /// Loads from an address.
     Load(Order),
     /// Stores to an address.
     Store(Order),
-    /// Stores, and is a full fence.
+    /// Stores, followed by a full fence.
     StoreFence,
-    /// Reads and writes at once; gives what was found, what is there afterwards, or nothing.
+    /// Atomic read and write. Returns the old value, the new value, or nothing.
     Update(Change, Order, Gives),
-    /// The same, by a number that the function implies.
+    /// Atomic addition of a constant that the function implies.
     Step(i64, Order, Gives),
-    /// Writes if something is there, whose variable takes what is found; gives whether it was.
+    /// C11 compare-and-exchange: the variable of the expected value receives the old value. Returns 1 on success,
+    /// otherwise 0.
     ExchangeIf(Order),
-    /// The same, and gives what was found.
+    /// Compare-and-exchange of the kernel. Returns the old value.
     CompareExchange(Order),
-    /// Adds a number unless another is found; gives whether it did.
+    /// Adds a number unless the old value equals another. Returns 1 if it added, otherwise 0.
     AddUnless,
-    /// Adds 1 unless 0 is found; gives whether it did.
+    /// Adds 1 unless the old value is 0. Returns 1 if it added, otherwise 0.
     IncrementNotZero,
-    /// Takes a lock, which is free in every execution of the test.
+    /// Acquires a lock. Executions in which the lock is not free are excluded.
     Lock,
-    /// Takes a lock if it is free; gives whether it did.
+    /// Acquires a lock if it is free. Returns 1 on success, otherwise 0.
     TryLock,
-    /// Gives a lock back.
+    /// Releases a lock.
     Unlock,
-    /// Takes part in read-copy-update.
+    /// Operation of read-copy-update.
     Rcu(Rcu),
-    /// A fence of the order that is its argument.
+    /// Fence with its order as argument.
     FenceOf,
-    /// A fence.
+    /// Fence with a fixed order.
     Fence(Fence),
-    /// Does nothing here.
+    /// No effect in this model.
     Nothing,
 }
 
-/// What a function that reads and writes at once gives.
+/// Return value of an atomic read and write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Gives {
     Before,
@@ -63,7 +73,7 @@ enum Gives {
     Nothing,
 }
 
-/// All functions, those of C11 and of the kernel without what their names say of orders.
+/// Functions of C11 and of the Linux kernel, without the suffixes that state an order.
 const FUNCTIONS: [(&str, Function); 60] = {
     use self::Function as F;
     use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
@@ -146,10 +156,11 @@ const FUNCTIONS: [(&str, Function); 60] = {
     ]
 };
 
-/// What `atomic_fetch_sub` does.
+/// Change of `atomic_fetch_sub`.
 const SUBTRACT: Change = Change::Apply(Operation::Subtract);
 
-/// Finds a function, whose name may end in the order of the access; and whether its last arguments say the order.
+/// Returns the function of a name, which may end in a memory order. The flag is true if the last arguments are the
+/// orders.
 fn function(name: &str) -> Option<(Function, bool)> {
     let known = |name: &str| {
         let mut all = FUNCTIONS.iter();
@@ -181,7 +192,7 @@ fn function(name: &str) -> Option<(Function, bool)> {
     }
 }
 
-/// Words that begin a declaration.
+/// Type names, which begin a declaration.
 const TYPES: [&str; 40] = [
     "void",
     "__int128",
@@ -225,7 +236,7 @@ const TYPES: [&str; 40] = [
     "atomic_int",
 ];
 
-/// What an access is said to be ordered with.
+/// Memory order of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
     Relaxed,
@@ -252,8 +263,8 @@ impl Order {
         matches!(self, Order::Release | Order::Both | Order::Sequential)
     }
 
-    /// The order of an exchange that may fail and is then ordered so: one instruction has both, as it acquires before it is
-    /// known whether it fails.
+    /// Returns the order of a compare-and-exchange with the failure order `failed`. One instruction has both, because
+    /// it acquires before its success is known.
     fn or_failed(self, failed: Order) -> Order {
         match (self, failed) {
             (_, Order::Sequential) => Order::Sequential,
@@ -264,9 +275,9 @@ impl Order {
     }
 }
 
-/// First values, then the threads: functions `P0`, `P1` and so on.
+/// Parses the initial values, then the threads: functions `P0`, `P1` and so on.
 ///
-/// Gives the first access whose location only the run decides.
+/// Returns the first access whose location is known only at run time, if any.
 pub(crate) fn threads<'t>(
     program: &mut Program,
     code: Piece<'t>,
@@ -302,7 +313,7 @@ pub(crate) fn threads<'t>(
     while reader.at < reader.tokens.len() {
         reader.function()?;
     }
-    // The same piece of the text, in which comments stand.
+    // The same slice of the original source, with comments.
     let indirect = reader.indirect.map(|piece| {
         let place = piece.start - text.start;
         text.from(place).until(piece.text.len())
@@ -317,7 +328,7 @@ pub(crate) fn threads<'t>(
     }
 }
 
-/// The register of a variable.
+/// Returns the register of a variable.
 pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
     let mut names = thread.names.iter();
     if let Some(register) = names.position(|name| name == piece.text) {
@@ -329,7 +340,7 @@ pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
     helped(piece, message, suggestion(piece.text, "variable", names))
 }
 
-/// `x = 1`, `[x] = 1`, `int x = 1` or `int x`: the location that is given a value, if one is.
+/// Parses `x = 1`, `[x] = 1`, `int x = 1` or `int x`. Returns the location if the item gives it a value.
 fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
     if item.text.is_empty() {
         return Ok(None);
@@ -350,7 +361,7 @@ fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
     Ok(value.map(|_| at))
 }
 
-/// The text with blanks for comments, so that places stay. One without end goes on to the end.
+/// Replaces comments by blanks, which keeps byte offsets. An unterminated comment extends to the end.
 fn without_comments(code: Piece) -> String {
     let mut bare = String::with_capacity(code.text.len());
     let mut rest = code.text;
@@ -369,7 +380,7 @@ fn without_comments(code: Piece) -> String {
     bare
 }
 
-/// Names, numbers, `==`, `!=`, and single characters.
+/// Splits code into tokens: names, numbers, operators of two characters, and single characters.
 fn tokens(code: Piece) -> Result<Vec<Piece>> {
     let mut tokens = Vec::new();
     let mut rest = code.trim();
@@ -394,21 +405,22 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
 
 struct Reader<'r, 't> {
     tokens: Vec<Piece<'t>>,
-    /// True if some thread waits for a grace period. Otherwise critical sections of readers mean nothing.
+    /// True if some thread waits for a grace period. Otherwise read-side critical sections have no effect and are
+    /// dropped.
     grace: bool,
     at: usize,
-    /// Where the code ends.
+    /// End of the code, empty.
     end: Piece<'t>,
     program: &'r mut Program,
-    /// What the thread is given, by name.
+    /// Parameters of the thread: shared locations by name.
     shared: Vec<(&'t str, Location)>,
     thread: Thread,
-    /// The first access whose location only the run decides.
+    /// First access whose location is known only at run time.
     indirect: Option<Piece<'t>>,
 }
 
 impl<'t> Reader<'_, 't> {
-    /// The next token, which is empty at the end.
+    /// Returns the next token, or an empty one at the end.
     fn peek(&self) -> Piece<'t> {
         self.tokens.get(self.at).copied().unwrap_or(self.end)
     }
@@ -433,7 +445,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// A name, of whatever it is.
+    /// Consumes a name. `what` describes the expected name in the error message.
     fn name(&mut self, what: &str) -> Result<Piece<'t>> {
         let token = self.next();
         let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -443,7 +455,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// `P0 (atomic_int* x, atomic_int* y) { }`
+    /// Parses a thread: `P0 (atomic_int* x, atomic_int* y) { }`.
     fn function(&mut self) -> Result<()> {
         let number = self.program.threads.len();
         while self.takes("void") || self.takes("static") {}
@@ -487,7 +499,7 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    /// A register for a variable, or for what has no name.
+    /// Adds a register for a variable, or a temporary.
     fn register(&mut self, name: Option<&str>) -> Register {
         let count = self.thread.names.len();
         self.thread.registers.push(0);
@@ -564,7 +576,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// What follows `=`.
+    /// Parses the right-hand side of an assignment to a register.
     fn assigned(&mut self, name: Piece, to: Register) -> Result<()> {
         let a = self.expression(0, 0, Some(to))?;
         if a == Operand::Register(to) {
@@ -598,7 +610,7 @@ impl<'t> Reader<'_, 't> {
         self.statement(depth + 1)?;
         let mut behind = self.thread.code.len();
         if self.takes("else") {
-            // A register that is always zero leads around the other part.
+            // Skip the other part: branch on a register that is always zero.
             let never = self.register(None);
             self.emit(word, branch(never, 0))?;
             behind = self.thread.code.len();
@@ -610,8 +622,8 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    /// `while (*x == 0) { }`: executions in which the thread waits are none of the test. That changes no outcome, as what it
-    /// reads while it waits is used for nothing.
+    /// Parses a waiting loop, `while (*x == 0) { }`, as one successful iteration. This preserves the outcomes, because
+    /// the values read in other iterations are not used.
     fn wait(&mut self, depth: usize) -> Result<()> {
         let word = self.expect("while")?;
         self.expect("(")?;
@@ -640,14 +652,14 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// Demands that a register of this thread ends with a value.
+    /// Restricts the test's executions to those in which a register of this thread has this final value.
     fn require(&mut self, register: Register, value: i64) {
         let thread = self.program.threads.len();
         let observed = Observed::Register(thread, register);
         self.program.require(Claim::Is(observed, value));
     }
 
-    /// Operators of this level or of a higher one. What is found by a single access goes to `target`.
+    /// Parses operators of this precedence level or of a higher one. The result of a single access goes to `target`.
     fn expression(
         &mut self,
         level: usize,
@@ -696,7 +708,7 @@ impl<'t> Reader<'_, 't> {
                 value = self.truth(token, value)?;
                 other = self.truth(token, other)?;
             }
-            // `a > b` is `b < a`, and `a <= b` its opposite.
+            // `a > b` is `b < a`, and `a <= b` is its negation.
             if matches!(*word, ">" | "<=") {
                 std::mem::swap(&mut value, &mut other);
             }
@@ -707,13 +719,13 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// How many accesses the thread has so far.
+    /// Number of accesses of the thread so far.
     fn accesses(&self) -> usize {
         let code = self.thread.code.iter();
         code.filter(|one| one.address().is_some()).count()
     }
 
-    /// 1 for what is not zero, and otherwise 0.
+    /// Converts a value to a truth value: 1 if it is not zero, otherwise 0.
     fn truth(&mut self, at: Piece, value: Operand) -> Result<Operand> {
         let zero = Operand::Number(0);
         let equal = self.compute(at, Operation::Equal, value, zero)?;
@@ -747,7 +759,7 @@ impl<'t> Reader<'_, 't> {
             return wrong(token, "there are too many parts within each other");
         }
         match token.text {
-            // What stands in parentheses before a value may be its type.
+            // Cast to a type.
             "(" if TYPES.contains(&self.peek().text) => {
                 while TYPES.contains(&self.peek().text) || self.peek().text == "*" {
                     self.next();
@@ -793,14 +805,14 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The location that the next token names.
+    /// Returns the location that the next token names, if any.
     fn location(&self) -> Option<Location> {
         let name = self.peek().text;
         let mut shared = self.shared.iter();
         shared.find(|(other, _)| *other == name).map(|(_, at)| *at)
     }
 
-    /// What a name stands for: the address of a location, or what a variable holds.
+    /// Returns the value of a name: the address of a location, or the variable's register.
     fn named(&mut self, token: Piece<'t>) -> Result<Operand> {
         let mut shared = self.shared.iter();
         match shared.find(|(name, _)| *name == token.text) {
@@ -809,7 +821,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The location at an address.
+    /// Returns the location at an address.
     fn at(&mut self, token: Piece<'t>, address: Operand) -> Result<Address> {
         match address {
             Operand::Number(address) => match location_at(address) {
@@ -823,14 +835,14 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The location behind a `*`.
+    /// Parses the operand of `*`.
     fn pointed(&mut self, depth: usize) -> Result<Address> {
         let token = self.peek();
         let address = self.primary(depth + 1, None)?;
         self.at(token, address)
     }
 
-    /// The location that a function is given: by its address, or by its name behind a `*` where the function is a macro.
+    /// Parses the location argument of a function: an address, or `*` and a name if the function is a macro.
     fn shared(&mut self, depth: usize, macros: bool) -> Result<Address> {
         let token = self.peek();
         if macros && self.takes("*") {
@@ -840,7 +852,7 @@ impl<'t> Reader<'_, 't> {
         self.at(token, address)
     }
 
-    /// An argument of a function, which may be the address of a location.
+    /// Parses an argument of a function, which may be the address of a location.
     fn argument(&mut self, depth: usize) -> Result<Operand> {
         let token = self.peek();
         let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -882,7 +894,7 @@ impl<'t> Reader<'_, 't> {
         self.emit(at, store)
     }
 
-    /// Where a result goes: what nothing else is done with goes where it is to be.
+    /// Returns the register for a result: `target` if the expression ends here, otherwise a new temporary.
     fn target(&mut self, target: Option<Register>) -> Register {
         let last = matches!(self.peek().text, ";" | ",");
         match target.filter(|_| last) {
@@ -891,7 +903,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The name of an order.
+    /// Parses a memory order.
     fn order(&mut self) -> Result<(Piece<'t>, Order)> {
         let token = self.name("an order")?;
         let found = Order::ALL.iter().find(|(name, _)| *name == token.text);
@@ -913,7 +925,7 @@ impl<'t> Reader<'_, 't> {
             return wrong(name, "there are too many parts within each other");
         }
         let nothing = Ok(Operand::Number(0));
-        // What these macros of the kernel are given first is accessed itself.
+        // The first argument of these kernel macros is the accessed object itself, not its address.
         let macros = matches!(
             name.text,
             "READ_ONCE"
@@ -979,7 +991,7 @@ impl<'t> Reader<'_, 't> {
                     Operand::Register(_) => false,
                 };
                 let mut token = first;
-                // In the kernel the operand comes first.
+                // In functions of the kernel the operand comes first.
                 if pointer(value) && !pointer(at) {
                     std::mem::swap(&mut at, &mut value);
                     token = second;
@@ -1082,7 +1094,8 @@ impl<'t> Reader<'_, 't> {
         helped(name, message, help)
     }
 
-    /// The order behind the arguments where it is said, and the end of the call; some orders are none of the function.
+    /// Parses the order after the arguments, if the function has one, and the end of the call. Rejects the orders in
+    /// `none`.
     fn last_order(
         &mut self,
         said: bool,
@@ -1102,7 +1115,7 @@ impl<'t> Reader<'_, 't> {
         Ok(order)
     }
 
-    /// Reads and writes at once.
+    /// Emits an atomic read and write. Returns its value.
     fn update(
         &mut self,
         name: Piece,
@@ -1138,7 +1151,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The place of what an exchange expects: `&r0` is a variable, and everything else the address of a location.
+    /// Parses the pointer to the expected value: `&r0` is a variable, and anything else the address of a location.
     fn expected(&mut self, depth: usize) -> Result<Expected> {
         let variables = &self.thread.names;
         let own = self.tokens.get(self.at + 1).and_then(|token| {
@@ -1154,7 +1167,8 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// Reads and writes at once if the value found is the expected one. Otherwise the value found replaces the expected one.
+    /// Emits a compare-and-exchange. On failure, the old value replaces the expected value. Returns 1 on success,
+    /// otherwise 0.
     fn exchanged_if(
         &mut self,
         name: Piece,
@@ -1206,7 +1220,7 @@ impl<'t> Reader<'_, 't> {
         Ok(done)
     }
 
-    /// `atomic_add_unless`: what a loop of the kernel repeats until no other thread comes between is read as made at once.
+    /// Emits `atomic_add_unless`. The kernel's loop of compare-and-exchange is read as one iteration that succeeds.
     fn add_unless(
         &mut self,
         name: Piece,
@@ -1231,7 +1245,7 @@ impl<'t> Reader<'_, 't> {
         self.compute(name, Operation::Xor, same, Operand::Number(1))
     }
 
-    /// Begins what is left out where a register holds anything but zero.
+    /// Begins a block that is skipped if a register is not zero. Returns the branch, for [`Reader::land`].
     fn skip(&mut self, at: Piece, on: Register) -> Result<usize> {
         let behind = self.thread.code.len();
         let (zero, to) = (false, 0);
@@ -1239,7 +1253,7 @@ impl<'t> Reader<'_, 't> {
         Ok(behind)
     }
 
-    /// Ends it.
+    /// Ends the block that the branch at `from` skips.
     fn land(&mut self, from: usize) {
         let end = self.thread.code.len();
         if let Instruction::Branch { to, .. } = &mut self.thread.code[from] {
@@ -1248,14 +1262,14 @@ impl<'t> Reader<'_, 't> {
     }
 }
 
-/// The place of what an exchange expects, and of what it finds otherwise.
+/// Storage of the expected value of a compare-and-exchange, which receives the old value on failure.
 #[derive(Clone, Copy)]
 enum Expected {
     Variable(Register),
     Shared(Address),
 }
 
-/// A location is not assigned to by its name.
+/// Rejects an assignment to the name of a location, which is an address.
 fn wrong_name<T>(piece: Piece) -> Result<T> {
     let message = format!("`{}` is the address of a location here", piece.text);
     helped(

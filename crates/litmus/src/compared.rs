@@ -1,4 +1,4 @@
-//! Many programs on a protocol, and which of them show what a memory model forbids.
+//! Batches of programs on a protocol, checked against a memory model.
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -8,19 +8,19 @@ use crate::lines::Lines;
 use crate::program::Program;
 use crate::run::{run_on, Found, Options};
 
-/// What programs have shown.
+/// Result of a batch of programs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compared {
-    /// How many there were.
+    /// Number of programs that were run.
     pub programs: usize,
-    /// States visited.
+    /// Number of states visited.
     pub states: usize,
-    /// Those that show what the model forbids, by their names.
+    /// Names of the programs with a forbidden outcome.
     pub forbidden: Vec<String>,
 }
 
 impl Compared {
-    /// Both together.
+    /// Combines the results of two batches.
     pub fn with(mut self, other: Compared) -> Compared {
         self.programs += other.programs;
         self.states += other.states;
@@ -29,11 +29,11 @@ impl Compared {
     }
 }
 
-/// Runs programs of as many threads each, all on caches of the first kind, and compares their ends with those of a model.
-/// The home is one of so many caches.
+/// Runs programs with the same number of threads on caches of the first kind, and compares their outcomes with those of
+/// a model. `home` is the home for this number of caches.
 ///
 /// # Errors
-/// The first program that cannot be run to its ends, and why.
+/// The first program that cannot be run to completion, and the reason.
 pub fn compared(
     protocol: &Protocol,
     home: &Controller,

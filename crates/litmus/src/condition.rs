@@ -1,25 +1,25 @@
-//! Conditions of tests, and the names that all tests have in common.
+//! Parser for conditions, and for the names and values that all kinds of tests share.
 
 use cohkit_protocol::text::suggestion;
 
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
 
-/// Threads of a test, at most.
+/// Maximum number of threads of a test.
 pub const MOST_THREADS: usize = 8;
-/// Instructions of a thread, at most.
+/// Maximum number of instructions of a thread.
 pub const MOST_INSTRUCTIONS: usize = 64;
-/// Locations of a test, at most.
+/// Maximum number of locations of a test.
 pub const MOST_LOCATIONS: usize = 8;
-/// Parts of a condition within each other, at most.
+/// Maximum nesting depth of a condition.
 const MOST_DEPTH: usize = 64;
-/// Parts of a condition, at most.
+/// Maximum number of parts of a condition.
 const MOST_PARTS: usize = 1024;
 
-/// How a register of a thread is called.
+/// Resolves the name of a thread's register.
 pub(crate) type Named<'n> = &'n mut dyn FnMut(&mut Program, usize, Piece) -> Result<Register>;
 
-/// Reads what is asked of a program's ends.
+/// Parses the condition of a test, with its `locations` and `filter`.
 pub(crate) fn read(program: &mut Program, piece: Piece, register: Named) -> Result<()> {
     let parts = 0;
     let mut reader = Reader {
@@ -30,10 +30,10 @@ pub(crate) fn read(program: &mut Program, piece: Piece, register: Named) -> Resu
     reader.whole(piece)
 }
 
-/// The number of a thread.
+/// Parses the number of a thread, `0` or `P0`.
 pub(crate) fn thread_number(program: &Program, piece: Piece) -> Result<usize> {
     let count = program.threads.len();
-    // Some call it `P0`.
+    // Some tests write `P0`.
     let number = piece.text.strip_prefix('P').unwrap_or(piece.text);
     match number.parse() {
         Ok(thread) if thread < count => Ok(thread),
@@ -44,7 +44,7 @@ pub(crate) fn thread_number(program: &Program, piece: Piece) -> Result<usize> {
     }
 }
 
-/// A location, which is new if it was not named before.
+/// Parses the name of a location. Adds the location to the program if it is new.
 pub(crate) fn location(program: &mut Program, piece: Piece) -> Result<Location> {
     let name = piece.text;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -67,9 +67,9 @@ pub(crate) fn location(program: &mut Program, piece: Piece) -> Result<Location> 
     Ok((locations.len() - 1) as Location)
 }
 
-/// A number, or the address of a location: `1`, `x`, `&x`.
+/// Parses a number or the address of a location: `1`, `x`, `&x`.
 pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
-    // The kernel's atomic counters begin so.
+    // Initial value of the Linux kernel's atomic counters.
     let initial = piece.text.strip_prefix("ATOMIC_INIT(");
     if let Some(inner) = initial.and_then(|rest| rest.strip_suffix(')')) {
         return number(piece.from("ATOMIC_INIT(".len()).until(inner.len()).trim());
@@ -93,7 +93,7 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// `exists (0:X2=0 /\ 1:X2=0)`, behind what is to be shown besides and what is to be left out.
+    /// Parses the whole condition, such as `exists (0:X2=0 /\ 1:X2=0)`, after optional `locations` and `filter` parts.
     fn whole(&mut self, piece: Piece) -> Result<()> {
         let mut rest = piece.trim();
         let mut filter = false;
@@ -141,7 +141,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `a => b`, which binds the least, and to the right.
+    /// Parses `a => b`, which has the lowest precedence and associates to the right.
     fn implies(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
         let claim = self.or(rest, depth)?;
         let Some(after) = rest.text.strip_prefix("=>") else {
@@ -233,7 +233,7 @@ impl Reader<'_> {
         };
         let differs = takes(rest, "!=") || takes(rest, "<>");
         let equals = !differs && !rest.text.starts_with("=>") && takes(rest, "=");
-        // Some write two of them.
+        // Some tests write `==`.
         if equals {
             takes(rest, "=");
         }
@@ -306,7 +306,7 @@ fn list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
     None
 }
 
-/// A location that the test has named.
+/// Returns a location that the test has named already.
 fn known(program: &Program, piece: Piece) -> Result<Location> {
     let names = program.locations.iter().map(String::as_str);
     match names.clone().position(|other| other == piece.text) {

@@ -1,8 +1,8 @@
-//! Threads as they run on cores.
+//! Execution of threads on cores.
 //!
-//! A core has a window of instructions that have begun and not ended, in the order of the program. An access may be
-//! performed when none that it waits for is before it there; cores differ in what waits for what. Cores foresee nothing:
-//! behind a branch they begin when it is known where it leads.
+//! A core has a window of instructions that have begun and not completed, in program order. An access may be performed
+//! when the window holds no earlier instruction that it must wait for; kinds of cores differ in these waits. Cores do
+//! not speculate: an instruction after a branch begins once the branch is resolved.
 
 use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::threads::Accesses;
@@ -12,28 +12,28 @@ use crate::program::{
     Update, Via,
 };
 
-/// What stands between a thread and memory.
+/// Order in which a core performs the accesses of its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cores {
-    /// Nothing: an access begins when the one before it has ended.
+    /// Program order: an access begins when the access before it has completed.
     InOrder,
-    /// A buffer of stores, first in and first out, out of which its own thread reads.
+    /// FIFO store buffer with forwarding to loads of the same thread.
     StoreBuffer,
-    /// A window in which accesses of different lines wait for each other only where these orders say so.
+    /// Out of order: accesses to different locations wait for each other only where these orders require it.
     Relaxed(Orders),
 }
 
 impl Cores {
-    /// Whether the later of two instructions of a thread waits until the earlier one has ended, whatever their locations.
+    /// Returns true if `later` must wait until `earlier` has completed, whatever their locations.
     fn waits(self, earlier: &Instruction, later: &Instruction) -> bool {
         let fence = |i: &Instruction| matches!(i, Instruction::Fence(_));
         let in_class = |class: Class, i: &Instruction| class.has(i.reads(), i.writes());
         match (earlier, later) {
-            // As nothing begins behind a branch before it is known where that leads, it is through at once.
+            // No instruction begins after an unresolved branch, so a fence of instruction fetches completes at once.
             (Instruction::Fence(Fence::Fetch), _) | (_, Instruction::Fence(Fence::Fetch)) => {
                 return false
             }
-            // What a full fence keeps is in the orders of the cores.
+            // Full fences follow the rules of the kind of core, below.
             (Instruction::Fence(kind), _) if *kind != Fence::Full => {
                 let after = kind
                     .sides()
@@ -70,7 +70,7 @@ impl Cores {
     }
 }
 
-/// What orders speak of, in an instruction that accesses or fences.
+/// Operations of an instruction that [`Orders`] orders. An atomic access has two; computations and branches have none.
 fn issues(instruction: &Instruction) -> &'static [Issue] {
     match *instruction {
         Instruction::Load {
@@ -92,41 +92,41 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
         Instruction::Compute { .. }
         | Instruction::Select { .. }
         | Instruction::Branch { .. }
-        // No core runs these.
+        // Only the axiomatic models execute these.
         | Instruction::LoadReserved { .. }
         | Instruction::StoreConditional { .. }
         | Instruction::Rcu(_) => &[],
     }
 }
 
-/// An instruction that has begun and not ended.
+/// An instruction in the window: begun and not completed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Begun {
-    /// Its place in the thread.
+    /// Index of the instruction in the thread's code.
     place: usize,
-    /// The location that it accesses.
+    /// Location accessed, or `None` for a fence.
     at: Option<Location>,
-    /// What it takes, a register for as long as that is not known.
+    /// Operand of a write: a register as long as its value is pending, then a number.
     value: Operand,
-    /// The same for what is compared.
+    /// Expected value of a compare-and-swap, in the same form.
     expected: Operand,
-    /// Whether it has read, and only what follows a read that acquires is still to be asked for.
+    /// True if the access has its value and only the acquire that follows an acquiring read is still outstanding.
     read: bool,
 }
 
-/// What memory is asked for.
+/// Request of a thread to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// To be read, and whether later accesses wait for it.
+    /// Read of a location; true if the read acquires.
     Read(Location, bool),
-    /// To be written, from the buffer or not, whether that waits for earlier accesses, and by which access.
+    /// Write of a value to a location; true if the write releases. The last field selects the cache's access.
     Write(Location, i64, bool, Via),
-    /// Both at once, and by which access.
+    /// Atomic read and write of a location. The last field selects the cache's access.
     Update(Location, Update, Via),
 }
 
 impl Wish {
-    /// The location.
+    /// Returns the location accessed.
     pub fn location(self) -> Location {
         match self {
             Wish::Read(at, _) | Wish::Write(at, ..) | Wish::Update(at, ..) => at,
@@ -134,30 +134,31 @@ impl Wish {
     }
 }
 
-/// A thread as it runs.
+/// State of a thread in execution.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Core {
     next: usize,
-    /// What the registers hold.
+    /// Register values.
     pub registers: Vec<i64>,
     window: Vec<Begun>,
-    /// What it asks memory for, and does not keep by itself.
+    /// Fences and acquires that the thread requests from its cache; the core alone enforces the others.
     pub asks: Asks,
 }
 
-/// What is about no location, and memory takes part in.
+/// Fences and acquires that need the cache. They have no location.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Asks {
-    /// Fences that keep stores.
+    /// True if the cache executes fences that order earlier stores.
     pub fences: bool,
-    /// Fences that keep loads alone.
+    /// True if the cache executes fences that order only earlier loads, and fences of instruction fetches.
     pub loads: bool,
-    /// What follows a read that acquires.
+    /// True if the cache executes an acquire after each acquiring read.
     pub acquired: bool,
 }
 
 impl Asks {
-    /// What the caches of a text take part in, if each read that acquires is asked for without what follows it.
+    /// Returns the fences and acquires that a protocol's caches execute, for cores that request an acquiring read and
+    /// its acquire separately.
     pub fn of(accesses: &Accesses) -> Asks {
         let acquired = accesses.acquired.is_some();
         Asks {
@@ -168,12 +169,12 @@ impl Asks {
     }
 }
 
-/// One of these.
+/// Kind of request in [`Asks`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Asked {
-    /// A fence.
+    /// A fence that orders earlier stores.
     Fence,
-    /// What follows a read that acquires.
+    /// The acquire after an acquiring read, or that of a fence of loads.
     Acquired,
 }
 
@@ -190,7 +191,7 @@ impl Core {
         threads.map(|thread| core(&thread.registers)).collect()
     }
 
-    /// The number that an operand is, if it is known.
+    /// Returns the value of an operand, or `None` while its register is pending.
     fn value(&self, code: &[Instruction], operand: Operand) -> Option<i64> {
         match operand {
             Operand::Number(value) => Some(value),
@@ -200,13 +201,14 @@ impl Core {
         }
     }
 
-    /// Whether an instruction that has begun is to fill a register.
+    /// Returns true if an instruction in the window is still to write `register`.
     fn filled(&self, code: &[Instruction], register: usize) -> bool {
         let mut window = self.window.iter();
         window.any(|begun| !begun.read && code[begun.place].fills() == Some(register))
     }
 
-    /// Does everything that nobody else can see.
+    /// Performs all steps that no other thread can observe: completes fences that need no cache, and begins
+    /// instructions.
     pub fn settle(&mut self, code: &[Instruction], cores: Cores) {
         loop {
             let through = (0..self.window.len()).find(|&at| {
@@ -221,12 +223,12 @@ impl Core {
         }
     }
 
-    /// Begins the next instruction, if there is one that can.
+    /// Begins the next instruction. Returns false if there is none, or if it must wait for a register.
     fn begin(&mut self, code: &[Instruction]) -> bool {
         let Some(&instruction) = code.get(self.next) else {
             return false;
         };
-        // Registers have one name.
+        // Registers are not renamed: a pending register blocks its next writer.
         if instruction.fills().is_some_and(|to| self.filled(code, to)) {
             return false;
         }
@@ -310,10 +312,12 @@ impl Core {
         true
     }
 
-    /// Whether nothing in the window has to end before an instruction there, whatever their locations.
+    /// Returns true if no earlier instruction in the window must complete before the instruction at `at`, whatever
+    /// their locations.
     fn free(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
         let runs = |begun: &Begun| match code[begun.place] {
-            // Where copies may be old until caches are asked, what is read behind it is new only if they are.
+            // Where copies may be stale until an acquire, reads after the fetch fence are current only if the fence
+            // acquires.
             Instruction::Fence(Fence::Fetch) if self.asks.loads => Instruction::Fence(Fence::Loads),
             instruction => instruction,
         };
@@ -322,7 +326,7 @@ impl Core {
         !before.any(|earlier| cores.waits(&runs(earlier), &later))
     }
 
-    /// What memory is asked for by what stands in the window, if it is about no location.
+    /// Returns the fence or acquire that the instruction at `at` in the window requests from its cache, if any.
     fn asked(&self, code: &[Instruction], at: usize) -> Option<Asked> {
         let begun = &self.window[at];
         match code[begun.place] {
@@ -334,14 +338,14 @@ impl Core {
         }
     }
 
-    /// The last instruction before one in the window that accesses the same location.
+    /// Returns the last earlier instruction in the window that accesses the same location.
     fn same_place(&self, at: usize) -> Option<&Begun> {
         let location = self.window[at].at?;
         let mut before = self.window[..at].iter().rev();
         before.find(|earlier| earlier.at == Some(location))
     }
 
-    /// What the access at a place of the window asks of memory now, if it may.
+    /// Returns the memory request of the access at `at` in the window, if it may be issued now.
     fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<Wish> {
         let begun = self.window[at];
         let location = begun.at?;
@@ -369,7 +373,7 @@ impl Core {
         })
     }
 
-    /// What the thread asks of memory now, in the order of the program; each of another location.
+    /// Memory requests that the thread may issue now, in program order, at most one per location.
     pub fn wishes<'c>(
         &'c self,
         code: &'c [Instruction],
@@ -378,19 +382,19 @@ impl Core {
         (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
     }
 
-    /// Whether the thread asks memory for this now.
+    /// Returns true if the thread may request this fence or acquire now.
     pub fn asks_for(&self, code: &[Instruction], cores: Cores, asked: Asked) -> bool {
         self.asking(code, cores, asked).is_some()
     }
 
-    /// The first in the window that asks for it.
+    /// Returns the position in the window of the first instruction that may request it now.
     fn asking(&self, code: &[Instruction], cores: Cores, asked: Asked) -> Option<usize> {
         let mut all = 0..self.window.len();
         all.find(|&at| self.asked(code, at) == Some(asked) && self.free(code, cores, at))
     }
 
-    /// The loads that may be read out of stores of the thread itself that have not ended. They may as well wait until
-    /// these are in memory, and find there what another thread has written since.
+    /// Window positions of the loads that may be forwarded from outstanding stores of the same thread. Such a load may
+    /// also wait until the store is in memory, and then find a newer value of another thread.
     pub fn forwards<'c>(
         &'c self,
         code: &'c [Instruction],
@@ -402,7 +406,8 @@ impl Core {
         })
     }
 
-    /// What the thread has stored last where a load in the window loads from, if that is known and has not ended.
+    /// Returns the value to forward to a load in the window. It is that of the thread's last outstanding store to the
+    /// same location, if known.
     fn stored(&self, code: &[Instruction], at: usize) -> Option<i64> {
         let store = self.same_place(at)?;
         match (&code[store.place], store.value) {
@@ -411,21 +416,21 @@ impl Core {
         }
     }
 
-    /// One of these loads is read so.
+    /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding.
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self.stored(code, at).expect("there is such a store");
         self.end(code, at, value);
     }
 
-    /// What memory was asked for has ended.
+    /// Completes the first fence or acquire that the thread has requested.
     pub fn answered(&mut self, code: &[Instruction], cores: Cores, asked: Asked) {
         let first = self.asking(code, cores, asked);
         self.window.remove(first.expect("it was asked for"));
     }
 
-    /// An access of the thread has ended at a location, with this value.
+    /// Completes the thread's access to location `at`. `value` is the value read.
     pub fn ended(&mut self, code: &[Instruction], at: Location, value: i64) {
-        // Of one location, only the first can have begun.
+        // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let first = window.position(|begun| begun.at == Some(at));
         self.end(code, first.expect("it was asked for"), value);
@@ -450,18 +455,18 @@ impl Core {
         }
     }
 
-    /// Whether all that is left are plain stores.
+    /// Returns true if the thread has only stores left to perform.
     pub fn through(&self, code: &[Instruction]) -> bool {
         let store = |begun: &Begun| matches!(code[begun.place], Instruction::Store { .. });
         self.next >= code.len() && self.window.iter().all(store)
     }
 
-    /// The places of the instructions that have begun and not ended, with the locations that they access.
+    /// Code indices of the instructions in the window, with the locations that they access.
     pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
         self.window.iter().map(|begun| (begun.place, begun.at))
     }
 
-    /// Whether it has nothing left to do.
+    /// Returns true if all instructions have completed.
     pub fn stopped(&self, code: &[Instruction]) -> bool {
         self.next >= code.len() && self.window.is_empty()
     }

@@ -1,10 +1,14 @@
-//! The classic shapes, made from cycles of relations.
+//! The classic shapes, generated from cycles of relations.
 //!
-//! A cycle names, from each access to the next, what relates them: one thread reads what another writes (`Rfe`), writes
-//! what another has read before (`Fre`) or after what another writes (`Coe`), the same within a thread (`Rfi`, `Fri`,
-//! `Coi`), or comes later in its thread, at another location (`PodWR`) or the same (`PosWR`). No execution of a
-//! sequentially consistent machine has such a cycle; the condition of a shape is that this execution has it. What stands
-//! between two accesses of a thread makes variations: fences, dependences, orders of the accesses themselves.
+//! A cycle names the relation from each access to the next, in the notation of herd's diy:
+//!
+//! * `Rfe`, `Fre`, `Coe`: reads-from, from-read or coherence order, between threads;
+//! * `Rfi`, `Fri`, `Coi`: the same within a thread;
+//! * `PodWR`: program order, from a write to a read, with different locations;
+//! * `PosWR`: program order, with the same location.
+//!
+//! No sequentially consistent execution has such a cycle. The condition of a shape is that an execution has it.
+//! Variations put fences or dependencies between two accesses of a thread, or change the accesses themselves.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +18,8 @@ use crate::program::{
     Program, Quantifier, Thread, Via,
 };
 
-/// The shapes that have names, each with its cycle. The last relation of each leads from one thread to the first, or back
-/// in the only one.
+/// Named shapes with their cycles. The last relation of a cycle leads back to the first access, and from another thread
+/// if there are several.
 pub const FAMILIES: [(&str, &str); 36] = [
     ("CoWW", "PosWW Coi"),
     ("CoRW1", "PosRW Rfi"),
@@ -55,16 +59,16 @@ pub const FAMILIES: [(&str, &str); 36] = [
     ("4.2W", "PodWW Coe PodWW Coe PodWW Coe PodWW Coe"),
 ];
 
-/// What relates an access to the next one of a cycle.
+/// Relation from an access to the next one of a cycle. `outside` is true between different threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edge {
-    /// What is written is read.
+    /// Reads-from: from a write to a read.
     Rf { outside: bool },
-    /// What is read is overwritten.
+    /// From-read: from a read to a write.
     Fr { outside: bool },
-    /// What is written is overwritten.
+    /// Coherence order: from a write to a write.
     Co { outside: bool },
-    /// It comes later in the thread, at the same location or not.
+    /// Program order, with the same location or another.
     Po { same: bool, from: Kind, to: Kind },
 }
 
@@ -107,7 +111,7 @@ impl Edge {
         }
     }
 
-    /// Whether it holds between two events.
+    /// Returns true if the relation holds from event `a` to event `b`. Assumes program order.
     fn holds(self, execution: &Execution, a: usize, b: usize) -> bool {
         match self {
             Edge::Rf { .. } => execution.reads_from(a, b),
@@ -118,31 +122,31 @@ impl Edge {
     }
 }
 
-/// What orders two accesses of a thread.
+/// Order between two adjacent accesses of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Between {
-    /// Nothing but that they stand in this order.
+    /// Program order alone.
     Nothing,
-    /// A fence.
+    /// A full fence.
     Fence,
-    /// The weakest fence that is for two such accesses.
+    /// The weakest fence that orders two accesses of these kinds.
     Weak,
-    /// What is written depends on what was read; a fence where it cannot.
+    /// Data dependency of a write on the read; a full fence between other accesses.
     Data,
-    /// Whether it is written depends on what was read; a fence where it cannot.
+    /// Control dependency of a write on the read; a full fence between other accesses.
     Control,
-    /// Reads acquire, and writes release.
+    /// Acquiring reads ([`Acquire::Full`]) and releasing writes.
     Orders,
-    /// The same, and reads need not come after earlier releases.
+    /// Acquiring reads that may pass earlier releases ([`Acquire::Later`]), and releasing writes.
     LaterOrders,
-    /// Of the two, a first read acquires and a second write releases: as little as it takes to hand something over.
+    /// Acquire if the first access is a read, and release if the second is a write: the minimum for message passing.
     HandsOver,
-    /// Writes are exchanges.
+    /// Atomic exchanges instead of writes. They acquire and release.
     Swaps,
 }
 
 impl Between {
-    /// How it is called between two accesses.
+    /// Returns the name of the order between accesses of these kinds.
     fn name(self, from: Kind, to: Kind) -> String {
         let reads = |kind| kind == Kind::Read;
         let letters = |read: char| -> String {
@@ -175,23 +179,23 @@ struct Access {
     thread: usize,
     kind: Kind,
     at: Location,
-    /// What a write writes.
+    /// Value written by a write.
     value: i64,
-    /// What stands before it and behind it in its thread.
+    /// Order before and after the access in its thread.
     around: [Option<Between>; 2],
 }
 
-/// The shape of a cycle, with what stands between the accesses of each thread, thread by thread.
+/// Creates the shape of a cycle. `between` has one order per program-order relation of the cycle.
 ///
 /// # Errors
-/// What is wrong with the cycle.
+/// The cycle has an unknown relation, does not close, or has no execution.
 pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
     let words: Vec<&str> = cycle.split_whitespace().collect();
     let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::read(word)).collect();
     let edges = edges.ok_or_else(|| format!("`{cycle}` names a relation that there is not"))?;
     let mut accesses = accesses(&edges, between)
         .ok_or_else(|| format!("`{cycle}` is not a cycle of accesses of threads"))?;
-    // Which write comes first is part of the cycle, and first writes write lower values.
+    // The cycle fixes the coherence order. Values increase in that order.
     let ranks = |execution: &Execution, places: &[usize]| -> Vec<i64> {
         let ranks = places.iter().map(|&place| execution.rank[place] as i64 + 1);
         ranks.collect()
@@ -227,7 +231,7 @@ pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, St
     let any = claims.into_iter().filter_map(all);
     let any = any.reduce(|a, b| Claim::Or(Box::new(a), Box::new(b)));
     program.claim = any.unwrap_or(Claim::True);
-    // What exchanges find is no part of the cycle, and a model allows it or not all the same.
+    // Old values of exchanges are not part of the cycle, but models restrict them too.
     for (number, thread) in program.threads.iter().enumerate() {
         for instruction in &thread.code {
             if let Instruction::Atomic { to, .. } = *instruction {
@@ -238,7 +242,7 @@ pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, St
     Ok(program)
 }
 
-/// The accesses of a cycle. `None` if it does not close.
+/// Returns the accesses of a cycle, or `None` if the cycle does not close.
 fn accesses(edges: &[Edge], between: &[Between]) -> Option<Vec<Access>> {
     let moves = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
     let locations = edges.iter().filter(moves).count().max(1);
@@ -275,7 +279,7 @@ fn accesses(edges: &[Edge], between: &[Between]) -> Option<Vec<Access>> {
     (at == 0).then_some(all)
 }
 
-/// Shows the candidates of a program that have a cycle, each with the events of its accesses.
+/// Calls `show` with the candidate executions that have the cycle, and with the events of its accesses.
 fn fitting(
     program: &Program,
     edges: &[Edge],
@@ -283,7 +287,7 @@ fn fitting(
     mut show: impl FnMut(&Execution, &[usize]),
 ) -> Result<(), String> {
     each(program, &mut |execution| {
-        // The accesses of threads are in order, and of an exchange it is the write.
+        // Accesses and events are in the same order. The event of an exchange is its write.
         let mut places = Vec::new();
         for access in accesses {
             let from = places.last().map_or(0, |last| last + 1);
@@ -308,7 +312,7 @@ fn fitting(
     })
 }
 
-/// What the condition speaks of: what is read, and which of several writes was last.
+/// Returns the registers and locations of the condition: all values read, and all locations with several writes.
 fn asked(program: &Program, accesses: &[Access]) -> Vec<Observed> {
     let mut asked = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
@@ -350,9 +354,9 @@ fn program(name: &str, accesses: &[Access]) -> Program {
     program
 }
 
-/// A register that the thread has not used.
+/// Adds a register to a thread and returns it.
 fn register(thread: &mut Thread) -> usize {
-    // Odd ones hold addresses where programs are written down.
+    // Printed programs keep addresses in the registers of odd number.
     thread.names.push(format!("X{}", 2 * thread.names.len()));
     thread.registers.push(0);
     thread.names.len() - 1
@@ -449,7 +453,7 @@ fn add(thread: &mut Thread, access: &Access) {
     }
 }
 
-/// A shape of a family with what stands between its accesses, under the name that says so.
+/// Creates a variation of a family, with a name such as `MP+dmb.sys` that states the orders.
 pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
     let edges = cycle.split_whitespace().filter_map(Edge::read);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
@@ -468,11 +472,11 @@ pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<P
     shape(&name, cycle, between)
 }
 
-/// All shapes with names: each family plain and with one thing between all accesses; of two threads also with a fence in
-/// one of them. Those that are the same program stand once.
+/// Returns all classic shapes without duplicates. Each family has the same order between all accesses. Families with
+/// two program-order relations also have variations with one full fence.
 ///
 /// # Panics
-/// Never: the families' cycles close, which the tests hold.
+/// Never: a test checks that the families' cycles close.
 pub fn classic() -> Vec<Program> {
     let everywhere = [
         Between::Nothing,
@@ -508,7 +512,7 @@ pub fn classic() -> Vec<Program> {
     all
 }
 
-/// What does not change if threads change places and locations names.
+/// Returns a key that is equal for programs that differ only in the order of threads and in a rotation of locations.
 pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
     let count = program.locations.len() as Location;
     let turned = |by: Location| {
@@ -565,7 +569,7 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
     (0..count).map(turned).min().unwrap_or_default()
 }
 
-/// The shape of a name.
+/// Returns the classic shape with this name.
 pub fn named(name: &str) -> Option<Program> {
     classic().into_iter().find(|shape| shape.name == name)
 }

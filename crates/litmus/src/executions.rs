@@ -1,7 +1,7 @@
-//! Candidate executions of a program: who reads from whom, and in which order writes of a location come.
+//! Candidate executions of a program: the write that each read reads from, and the coherence order of each location.
 //!
-//! These are what axioms speak of. They know no cores and no memory, so what is found this way is found independently of
-//! what [`crate::models`] finds by running programs.
+//! The axiomatic models accept or reject candidates. Candidates have no cores and no memory, so their outcomes are
+//! independent of those that [`crate::models`] finds by running programs.
 
 use std::collections::BTreeSet;
 
@@ -10,87 +10,88 @@ use crate::program::{
     Operand, Program, Rcu, Register,
 };
 
-/// Events of an execution, at most: relations are rows of as many bits.
+/// Maximum number of events of an execution: a row of a [`Relation`] has 64 bits.
 const MOST_EVENTS: usize = 64;
-/// Ways of the threads by themselves, at most, and candidates that are looked at.
+/// Maximum number of paths per thread, of histories, and of candidates.
 const MOST_CANDIDATES: usize = 1 << 20;
-/// Events of all ways of a thread, at most: each is some seventy bytes.
+/// Maximum number of events of all paths of a thread, of about 70 bytes each.
 const MOST_KEPT: usize = 1 << 22;
 
-/// What happens at one place of a thread.
+/// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// A location is read.
+    /// Read of a location.
     Read,
-    /// It is written.
+    /// Write of a location.
     Write,
 }
 
-/// An event. Of an atomic access there are two: what it reads, and behind it what it writes.
+/// A memory event. An atomic access has two, its read directly before its write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The thread.
+    /// Number of the thread.
     pub thread: usize,
-    /// The instruction's place in it.
+    /// Index of the instruction in the thread.
     pub place: usize,
-    /// What happens.
+    /// Read or write.
     pub kind: Kind,
-    /// The location.
+    /// Location accessed.
     pub at: Location,
-    /// The value read or written.
+    /// Value read or written.
     pub value: i64,
-    /// What it comes before.
+    /// Acquire ordering.
     pub acquire: Acquire,
-    /// Whether it comes after all that is earlier.
+    /// True if ordered after all earlier events of the thread.
     pub release: bool,
-    /// Whether it is a part of an atomic access.
+    /// True for events of an atomic access.
     pub atomic: bool,
-    /// Whether it is a part of a pair that reserves and writes.
+    /// True for events of a load-reserved or store-conditional instruction.
     pub exclusive: bool,
-    /// Whether the value read is of use.
+    /// True unless the event is the read of an atomic access that returns no value.
     pub returns: bool,
-    /// Whether it is a part of an atomic access that acquires and releases.
+    /// True for events of an atomic access that both acquires and releases.
     pub both: bool,
-    /// Of a write, the number in the thread of the read that is one atomic access with it.
+    /// For a write: number in the thread of the read with which it forms an atomic access, or a pair of load-reserved
+    /// and store-conditional.
     reads: Option<usize>,
-    /// The earlier events of the thread that what is written depends on, by their numbers in the thread.
+    /// Data dependencies: bit set of the earlier reads of the thread, by their numbers in it.
     data: u64,
-    /// Those that the location depends on.
+    /// Address dependencies, in the same form.
     address: u64,
-    /// Those that only chose among the values or locations.
+    /// Events that only selected among values or locations (herd's *pick* dependency), in the same form.
     pick: u64,
-    /// The earlier events that decide whether it happens.
+    /// Control dependencies, in the same form.
     control: u64,
-    /// Those of them, and of those that earlier locations depend on, that did so before instructions were fetched anew.
+    /// Control dependencies, and address dependencies of earlier events, that a fence of instruction fetches follows.
     synchronised: u64,
 }
 
-/// A thread that has found some values where it read.
+/// Path of a thread by itself, with one choice of the values that its reads return.
 #[derive(Clone)]
 struct Way {
     events: Vec<Event>,
-    /// Fences, each with the number of events before it.
+    /// Fences: classes that they order, and number of events before the fence.
     fences: Vec<(Class, Class, usize)>,
     registers: Vec<i64>,
-    /// Critical sections of readers, each with the number of events before it and at its end.
+    /// Read-side critical sections: number of events before the begin and before the end.
     sections: Vec<(usize, usize)>,
-    /// Open critical sections, the outermost first.
+    /// Begins of open critical sections, outermost first.
     open: Vec<usize>,
-    /// Grace periods, each with the number of events before it.
+    /// Grace periods: number of events before each.
     graces: Vec<usize>,
 }
 
-/// Pairs of events: of each the bits of those that it is related to.
+/// Binary relation on events: for each event the bit set of its successors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relation(Vec<u64>);
 
 impl Relation {
-    /// Without pairs.
+    /// Creates the empty relation.
     pub fn none(events: usize) -> Relation {
         Relation(vec![0; events])
     }
 
-    /// The pairs that fulfil something.
+    /// Creates the relation of the pairs that satisfy `holds`.
     pub fn of(events: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
         let mut relation = Relation::none(events);
         for from in 0..events {
@@ -103,12 +104,12 @@ impl Relation {
         relation
     }
 
-    /// One more pair.
+    /// Adds a pair.
     pub fn add(&mut self, from: usize, to: usize) {
         self.0[from] |= 1 << to;
     }
 
-    /// The pairs of an event of one set and an event of another, each a set of bits.
+    /// Adds all pairs of an event in `before` and an event in `after`, which are bit sets.
     pub fn join(&mut self, before: u64, after: u64) {
         for (event, row) in self.0.iter_mut().enumerate() {
             if before >> event & 1 != 0 {
@@ -117,14 +118,14 @@ impl Relation {
         }
     }
 
-    /// Whether a pair is in it.
+    /// Returns true if the relation contains the pair.
     pub fn has(&self, from: usize, to: usize) -> bool {
         self.0[from] >> to & 1 != 0
     }
 
-    /// Whether no event leads back to itself.
+    /// Returns true if the relation has no cycle.
     pub fn acyclic(&self) -> bool {
-        // Who leads nowhere, or only to those who do, is on no cycle.
+        // Remove events without successors until none is left (acyclic) or all have successors (a cycle).
         let mut left: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
         loop {
             let leads = |event: usize| self.0[event] & left != 0;
@@ -138,40 +139,40 @@ impl Relation {
     }
 }
 
-/// One candidate.
+/// A candidate execution.
 pub struct Execution<'e> {
-    /// What happens, thread by thread in program order.
+    /// Events, thread by thread in program order.
     pub events: &'e [Event],
-    /// Of each read the write that it reads from, and nothing if that is the first value.
+    /// Write that each read reads from, by event; `None` for the initial value.
     pub from: Vec<Option<usize>>,
-    /// Of each write how many writes of its location come before it.
+    /// Coherence position of each write, by event: number of earlier writes of its location.
     pub rank: Vec<usize>,
     ways: Vec<&'e Way>,
 }
 
 impl Execution<'_> {
-    /// Whether two events are of one thread, in this order.
+    /// Returns true if `a` precedes `b` in program order (herd's `po`).
     pub fn program_order(&self, a: usize, b: usize) -> bool {
         self.events[a].thread == self.events[b].thread && a < b
     }
 
-    /// Whether two events are of one location.
+    /// Returns true if both events access the same location.
     pub fn same_place(&self, a: usize, b: usize) -> bool {
         self.events[a].at == self.events[b].at
     }
 
-    /// Whether a write is read by a read.
+    /// Returns true if `read` reads from `write` (herd's `rf`).
     pub fn reads_from(&self, write: usize, read: usize) -> bool {
         self.from[read] == Some(write) && self.events[read].kind == Kind::Read
     }
 
-    /// Whether a write comes before another of its location.
+    /// Returns true if write `a` precedes write `b` in the coherence order of their location (herd's `co`).
     pub fn coherence(&self, a: usize, b: usize) -> bool {
         let writes = |event: usize| self.events[event].kind == Kind::Write;
         writes(a) && writes(b) && self.same_place(a, b) && self.rank[a] < self.rank[b]
     }
 
-    /// Whether a read does not see a write that comes after what it reads.
+    /// Returns true if `read` reads a value older than that of `write` to its location (herd's `fr`).
     pub fn from_read(&self, read: usize, write: usize) -> bool {
         let (a, b) = (&self.events[read], &self.events[write]);
         a.kind == Kind::Read
@@ -180,12 +181,12 @@ impl Execution<'_> {
             && self.from[read].is_none_or(|from| self.rank[from] < self.rank[write])
     }
 
-    /// Whether a fence keeps two events of a thread apart.
+    /// Returns true if a fence orders `a` before `b`.
     pub fn fenced(&self, a: usize, b: usize) -> bool {
         self.fenced_by(a, b, &|_| true)
     }
 
-    /// Whether a fence whose earlier accesses are of a class that fulfils something does.
+    /// Returns true if a fence orders `a` before `b` and the class of its earlier accesses satisfies `with`.
     pub fn fenced_by(&self, a: usize, b: usize, with: &dyn Fn(Class) -> bool) -> bool {
         let thread = self.events[a].thread;
         let (first, then) = (&self.events[a], &self.events[b]);
@@ -199,45 +200,47 @@ impl Execution<'_> {
         self.program_order(a, b) && self.ways[thread].fences.iter().any(between)
     }
 
-    /// Whether what an event writes depends on what an earlier one reads.
+    /// Returns true if the value that `b` writes depends on the value that `a` reads.
     pub fn data(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].data >> self.number(a) & 1 != 0
     }
 
-    /// Whether the location of an event depends on an earlier one.
+    /// Returns true if the location of `b` depends on the value that `a` reads.
     pub fn address(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].address >> self.number(a) & 1 != 0
     }
 
-    /// Whether an earlier event only chose which value or location an event has.
+    /// Returns true if `a` only selected which value or location `b` has.
     pub fn pick(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].pick >> self.number(a) & 1 != 0
     }
 
-    /// Whether a thread writes a location between two of its events.
+    /// Returns true if the thread of `a` and `b` writes the location of `b` between them.
     pub fn written_between(&self, a: usize, b: usize) -> bool {
         (a + 1..b).any(|event| {
             self.events[event].kind == Kind::Write && self.events[event].at == self.events[b].at
         })
     }
 
-    /// Whether an event happens because of what an earlier one reads.
+    /// Returns true if a branch before `b` depends on the value that `a` reads.
     pub fn control(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].control >> self.number(a) & 1 != 0
     }
 
-    /// The same, and instructions were fetched anew after that was known.
+    /// Returns true if a branch or an address before `b` depends on `a`, with a fence of instruction fetches between it
+    /// and `b`.
     pub fn synchronised(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
 
-    /// Whether two events are the parts of one atomic access, or of a pair that reserves and writes.
+    /// Returns true if `read` and `write` form one atomic access or one pair of load-reserved and store-conditional.
     pub fn atomic(&self, read: usize, write: usize) -> bool {
         self.program_order(read, write) && self.events[write].reads == Some(self.number(read))
     }
 
-    /// Two choices for each critical section of a reader and each grace period of another thread: the section comes first,
-    /// or the grace period does. A choice is a set of events and the set of the events behind them.
+    /// Returns two choices for each pair of a read-side critical section and a grace period of another thread. The
+    /// section precedes the grace period, or the reverse. A choice is a bit set of events and the bit set of the events
+    /// ordered after them.
     pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
         let events = |thread: usize, numbers: std::ops::Range<usize>| {
             let all = self.events.iter().enumerate();
@@ -261,14 +264,14 @@ impl Execution<'_> {
         all
     }
 
-    /// The number of an event in its thread.
+    /// Returns the number of an event within its thread.
     fn number(&self, event: usize) -> usize {
         let thread = self.events[event].thread;
         let before = &self.events[..event];
         before.iter().filter(|e| e.thread == thread).count()
     }
 
-    /// The outcome that it shows, if the filter of the test permits one.
+    /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
     pub fn end(&self, program: &Program) -> Option<End> {
         program.outcome(|observed| match *observed {
             Observed::Register(thread, register) => self.ways[thread].registers[register],
@@ -284,10 +287,10 @@ impl Execution<'_> {
     }
 }
 
-/// Whether no access of a program can be to an address that is that of no location.
+/// Returns true if every access of a program is to the address of a location.
 ///
 /// # Errors
-/// The program is too large to know.
+/// The program has too many executions to decide this.
 pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
     if !program.has_addresses() {
         return Ok(true);
@@ -303,19 +306,19 @@ pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
     }
 }
 
-/// Shows all candidates of a program.
+/// Calls `show` with every candidate execution of a program.
 ///
 /// # Errors
-/// The program is too large for that.
+/// The program has too many candidates or too many events.
 pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
     candidates(program, false, show)
 }
 
-/// Shows the candidates in which the accesses of each location are in one order that agrees with the program, and nothing
-/// comes between the parts of an atomic access. Every model demands both.
+/// Calls `show` with the candidates that are coherent at each location and in which no write comes between the parts of
+/// an atomic access. Every model demands both.
 ///
 /// # Errors
-/// The program is too large for that.
+/// The program has too many candidates or too many events.
 pub fn each_coherent(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
     candidates(program, true, show)
 }
@@ -376,7 +379,7 @@ fn candidates(
     }
 }
 
-/// Returns true if the registers of a thread at its end fulfil the parts of a filter that name no other thread.
+/// Returns true if the final registers of a thread satisfy the parts of a filter that name only this thread.
 fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     match filter {
         Claim::Is(Observed::Register(of, register), value) if *of == thread => {
@@ -387,7 +390,7 @@ fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     }
 }
 
-/// Moves on to the next choice of a way for each thread.
+/// Advances to the next choice of a path per thread. Returns false after the last.
 fn next_choice(chosen: &mut [usize], ways: &[Vec<Way>]) -> bool {
     for (choice, ways) in chosen.iter_mut().zip(ways) {
         *choice += 1;
@@ -399,7 +402,7 @@ fn next_choice(chosen: &mut [usize], ways: &[Vec<Way>]) -> bool {
     false
 }
 
-/// Shows every combination of a history of each location.
+/// Calls `show` with every combination of one history per location.
 fn combinations(
     execution: &mut Execution,
     places: &[Vec<History>],
@@ -425,14 +428,14 @@ struct History {
     order: Vec<usize>,
 }
 
-/// The events of one location, of which all histories are made.
+/// Enumeration of the histories of one location.
 struct Place<'e> {
     events: &'e [Event],
     reads: Vec<usize>,
     writes: Vec<usize>,
-    /// The first value.
+    /// Initial value.
     first: i64,
-    /// True if only coherent histories are made.
+    /// True to enumerate coherent histories only.
     coherent: bool,
     order: Vec<usize>,
     from: Vec<(usize, Option<usize>)>,
@@ -458,7 +461,7 @@ impl<'e> Place<'e> {
         }
     }
 
-    /// Makes every order of the writes that begins as it does so far.
+    /// Enumerates every order of the writes that begins with `self.order`.
     fn orders(&mut self, count: &mut usize) {
         *count += 1;
         if *count > MOST_CANDIDATES {
@@ -474,7 +477,7 @@ impl<'e> Place<'e> {
                 !self.order.contains(&other)
                     && (other == write || earlier && self.events[other].thread == thread)
             };
-            // Coherent writes of a thread are in its order.
+            // Coherence keeps the writes of a thread in program order.
             if self.writes.iter().copied().find(open) != Some(write) {
                 continue;
             }
@@ -488,7 +491,8 @@ impl<'e> Place<'e> {
         }
     }
 
-    /// Lets the read that is one atomic access with a write, if there is one, read from what comes before this write.
+    /// Makes the read that forms one atomic access with `write`, if any, read from the write directly before `write` in
+    /// coherence order. Returns false if the values differ.
     fn atomic(&mut self, write: usize) -> bool {
         let event = &self.events[write];
         let Some(number) = event.reads else {
@@ -496,7 +500,7 @@ impl<'e> Place<'e> {
         };
         let begins = self.events.iter().position(|e| e.thread == event.thread);
         let read = begins.unwrap_or(0) + number;
-        // Writes of the same thread between both parts do not separate them.
+        // Writes of the same thread between both parts do not violate atomicity.
         let between = |&&other: &&usize| (read..write).contains(&other);
         let from = self.order.iter().rev().find(|other| !between(other));
         let from = from.copied();
@@ -504,12 +508,12 @@ impl<'e> Place<'e> {
         self.found(from) == self.events[read].value
     }
 
-    /// The value that a write, or none of them, has left.
+    /// Returns the value of a write, or the initial value for `None`.
     fn found(&self, from: Option<usize>) -> i64 {
         from.map_or(self.first, |write| self.events[write].value)
     }
 
-    /// Makes every choice of what reads from this one on read from.
+    /// Enumerates every choice of a write with the right value for each read, from read `number` on.
     fn sources(&mut self, number: usize, count: &mut usize) {
         let Some(&read) = self.reads.get(number) else {
             *count += 1;
@@ -534,9 +538,9 @@ impl<'e> Place<'e> {
         }
     }
 
-    /// Returns true if no thread meets an older value of the location after a newer one.
+    /// Returns true if no thread accesses an older value of the location after a newer one.
     fn follows_the_program(&self) -> bool {
-        // Each event's place: 0 is the first value, and the writes come one after the other.
+        // Position of an event in the history: 0 is the initial value, then the writes in coherence order.
         let place = |write: usize| self.order.iter().position(|&other| other == write);
         let place = |from: Option<usize>| from.and_then(place).map_or(0, |place| place + 1);
         let mut all = self.reads.iter().chain(&self.writes).collect::<Vec<_>>();
@@ -565,18 +569,19 @@ impl<'e> Place<'e> {
     }
 }
 
-/// Of each thread all ways to run it by itself, where loads find whatever some way writes.
+/// Returns all paths of each thread by itself, where loads return any value that some path writes. `None` if there are
+/// too many, or if an access is to the address of no location.
 fn ways(program: &Program) -> Option<Vec<Vec<Way>>> {
     ways_found(program, &mut false)
 }
 
-/// The same; `astray` becomes true if an access is to an address that is that of no location.
+/// As [`ways`]; sets `astray` if an access is to the address of no location.
 fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<Way>>> {
     let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
     let mut values: Vec<BTreeSet<i64>> = first.collect();
     let writes = |i: &&Instruction| i.writes();
     let code = program.threads.iter().flat_map(|thread| &thread.code);
-    // A value comes about by no more writes than there are.
+    // No value is the result of more writes than the program has.
     let rounds = code.filter(writes).count() + 1;
     for _ in 0..rounds {
         let ways = ways_with(program, &values, astray)?;
@@ -632,31 +637,31 @@ fn ways_with(
     Some(all)
 }
 
-/// A thread on its way.
+/// Enumeration of the paths of one thread.
 struct Walk<'w> {
     code: &'w [Instruction],
     thread: usize,
     values: &'w [BTreeSet<i64>],
     way: Way,
-    /// The events that each register depends on.
+    /// Events that each register depends on, as a bit set.
     depends: Vec<u64>,
-    /// Those that only chose among its values.
+    /// Events that only selected each register's value.
     picks: Vec<u64>,
-    /// The read that has reserved a location, by its number in the thread.
+    /// Number in the thread of the read that holds the reservation.
     reserved: Option<usize>,
     control: u64,
-    /// Those that only chose among the values that `control` depends on.
+    /// Events that only selected the values that `control` depends on.
     chosen: u64,
-    /// What `control` was when instructions were fetched anew.
+    /// Control and address dependencies at the last fence of instruction fetches.
     synchronised: u64,
     ways: Vec<Way>,
-    /// Events of the ways.
+    /// Number of events of all paths found.
     kept: usize,
-    /// Whether an access is to an address that is that of no location.
+    /// True after an access to the address of no location.
     astray: bool,
 }
 
-/// The registers of a walk, to go back to.
+/// Saved state of a [`Walk`], for backtracking.
 type Marks = (Way, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
 
 impl Walk<'_> {
@@ -678,7 +683,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The location of an access, with the events that it depends on and those that chose it.
+    /// Returns the location of an access, the events that it depends on, and those that selected it.
     fn place(&mut self, address: Address) -> Option<(Location, u64, u64)> {
         match address {
             Address::Direct(at) => Some((at, 0, 0)),
@@ -715,12 +720,12 @@ impl Walk<'_> {
         &mut self.way.events[last]
     }
 
-    /// The bit of the last event.
+    /// Bit of the last event.
     fn last(&self) -> u64 {
         1 << (self.way.events.len() - 1).min(63)
     }
 
-    /// A register holds a value that depends on some events, and was chosen by others.
+    /// Writes a register. The value depends on the events `depends`, and the events `picks` selected it.
     fn fill(&mut self, to: Register, value: i64, depends: u64, picks: u64) {
         self.way.registers[to] = value;
         self.depends[to] = depends;
@@ -807,7 +812,7 @@ impl Walk<'_> {
         self.ways.push(self.way.clone());
     }
 
-    /// Sections within another are a part of it.
+    /// Records an RCU operation. Only outermost critical sections count: an inner one is part of its outer section.
     fn rcu(&mut self, operation: Rcu) {
         let events = self.way.events.len();
         let way = &mut self.way;
@@ -825,7 +830,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes an operand.
+    /// Adds the event of a write of an operand.
     fn writes(&mut self, place: usize, at: (Location, u64, u64), value: Operand) -> &mut Event {
         let (picks, (value, by)) = (self.picks(value), self.value(value));
         let event = self.event(place, Kind::Write, at);
@@ -834,7 +839,8 @@ impl Walk<'_> {
         event
     }
 
-    /// Goes on from a conditional write that fails, and from one that is made where it may be.
+    /// Continues after a store-conditional: once as failed, and once as performed if the reservation is for its
+    /// location.
     fn writes_if(&mut self, place: usize, instruction: Instruction) {
         let Instruction::StoreConditional {
             status,
@@ -865,7 +871,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on from a read with each value that it may find.
+    /// Continues after a read, once for each value that it may return.
     fn reads(&mut self, place: usize, instruction: Instruction) {
         let Some(at) = instruction.address().and_then(|at| self.place(at)) else {
             return;
@@ -908,7 +914,7 @@ impl Walk<'_> {
                     let by = self.last();
                     let (operand, _) = self.value(value);
                     let mut expects = (0, 0);
-                    // What is found where an exchange is made is what was expected: the read only chose that.
+                    // A compare-and-swap that succeeds returns the expected value: the read only selected it.
                     let mut result = (by, 0);
                     let written = match change {
                         Change::Set => Some(operand),
@@ -929,7 +935,7 @@ impl Walk<'_> {
                         (write.atomic, write.release) = (true, release);
                         (write.both, write.reads) = (acquire && release, Some(read));
                         write.value = written;
-                        // A comparison decides that it is made.
+                        // The comparison decides if the write happens.
                         write.pick |= expects.0 | expects.1;
                     }
                     self.fill(to, found, result.0, result.1);

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-/// How many outcomes of a test satisfy its condition.
+/// Share of a test's outcomes that satisfies its condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Observation {
-    /// None.
+    /// No outcome.
     Never,
-    /// Some, and others do not.
+    /// Some outcomes, but not all.
     Sometimes,
-    /// All.
+    /// All outcomes, at least one.
     Always,
 }
 
 impl Observation {
-    /// Returns the observation of so many outcomes that satisfy a condition, of all.
+    /// Returns the observation for the number of satisfying outcomes and the number of all outcomes.
     pub fn of(satisfying: usize, outcomes: usize) -> Observation {
         match satisfying {
             0 => Observation::Never,
@@ -34,8 +34,8 @@ impl Observation {
         })
     }
 
-    /// Reads the expectation of a file: a line such as `Result: Never`, `Expected=Sometimes` or `Observation SB Always 3 0`,
-    /// in a comment or among the fields before the first values.
+    /// Parses the expectation of a file: a line such as `Result: Never`, `Expected=Sometimes` or `Observation SB Always
+    /// 3 0`, in a comment or in the header before the initial values.
     pub fn expected(text: &str) -> Option<Observation> {
         let decoration = |c: char| c.is_whitespace() || matches!(c, '*' | '(' | '/' | '"' | '#');
         let line = |line: &str| {

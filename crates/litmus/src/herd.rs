@@ -1,7 +1,7 @@
-//! Tests in the format of the herd tools: the header, and what assembly and C have in common.
+//! Reader for tests in the format of the herd tools: the header, and the parts that assembly and C share.
 //!
-//! [`crate::assembly`] reads AArch64, 32-bit Arm, RISC-V, x86 and Power, and [`crate::c`] C. What is not read is refused at
-//! its place.
+//! [`crate::assembly`] reads AArch64, 32-bit Arm, RISC-V, x86 and Power, and [`crate::c`] reads C. Unsupported
+//! constructs are rejected with their location.
 
 use crate::aarch64::{AARCH64, ARM};
 use crate::assembly;
@@ -15,12 +15,12 @@ use crate::x86::X86;
 
 pub use crate::piece::Diagnostic;
 
-/// Reads a test.
+/// Parses a test.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The first error, with its location.
 pub fn read(text: &str) -> Result<Program> {
-    // Offsets are 32 bits wide.
+    // Offsets in diagnostics have 32 bits.
     if text.len() > 1 << 20 {
         let all = Piece { text: "", start: 0 };
         return wrong(all, "the test is longer than a mebibyte");
@@ -82,7 +82,7 @@ pub fn read(text: &str) -> Result<Program> {
         );
     }
     let rest = after.from(close + 1);
-    // The condition begins a line.
+    // The condition starts at the beginning of a line.
     let begins = |word: &str| {
         let mut places = rest.text.match_indices(word).map(|(place, _)| place);
         places.find(|&place| {

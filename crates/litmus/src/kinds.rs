@@ -1,8 +1,7 @@
-//! The kinds of remotes that threads run on.
+//! Placement of threads on kinds of remotes.
 //!
-//! Where the kinds of a text have rows of their own, what a thread may do and what it finds depends on the kind of its cache.
-//! So a program is run for every way of placing its threads on kinds; where threads could change places and nobody could
-//! tell, one of these ways stands for the others.
+//! If the kinds of a protocol have different rows, the accesses and outcomes of a thread depend on the kind of its
+//! cache. A program is therefore run in every placement of its threads on kinds. Symmetric placements are run once.
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::Access;
@@ -15,26 +14,26 @@ use std::ops::Range;
 use crate::program::{Acquire, Instruction, Program, Rcu, Via};
 use crate::symmetry::symmetries;
 
-/// Of each thread of a program, the kind of remote that it runs on.
+/// Kind of remote of each thread of a program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Kinds(Vec<KindId>);
 
-/// So many threads, all on the first kind.
+/// Places this number of threads on the first kind.
 impl From<u8> for Kinds {
     fn from(threads: u8) -> Kinds {
         Kinds(vec![KindId(0); threads.into()])
     }
 }
 
-/// Ways to place a program's threads, at most.
+/// Maximum number of placements of a program's threads.
 const MOST: usize = 4096;
 
 impl Kinds {
-    /// Every way of placing the threads of a program on the kinds of a text, up to symmetry. Kinds with the same rows are one,
-    /// that which the text names first.
+    /// Returns every placement of a program's threads on the kinds of a protocol, up to symmetry of the program. The
+    /// first kind represents all kinds that share its rows.
     ///
     /// # Errors
-    /// There are too many.
+    /// There are more than 4096 placements before symmetry.
     pub fn every(protocol: &Protocol, program: &Program) -> Result<Vec<Kinds>, String> {
         let kinds = (0..protocol.kinds.len() as u8).map(KindId);
         let kinds: Vec<KindId> = kinds
@@ -66,10 +65,10 @@ impl Kinds {
         Ok(all.into_iter().filter(first).map(Kinds).collect())
     }
 
-    /// Kinds by their names, one for each thread: `cpu,device`.
+    /// Parses kinds by name, one for each thread: `cpu,device`.
     ///
     /// # Errors
-    /// What is wrong with them for this program on this text.
+    /// The number of names is not that of the program's threads, or the protocol has no kind of a name.
     pub fn read(text: &str, protocol: &Protocol, program: &Program) -> Result<Kinds, String> {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         let threads = program.threads.len();
@@ -98,25 +97,26 @@ impl Kinds {
             .map(Kinds)
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn threads(&self) -> u8 {
         self.0.len() as u8
     }
 
-    /// The names of the kinds, thread by thread.
+    /// Returns the names of the kinds, thread by thread.
     pub fn names<'p>(&self, protocol: &'p Protocol) -> Vec<&'p str> {
         let name = |kind: &KindId| protocol.kinds[kind.index()].name.as_str();
         self.0.iter().map(name).collect()
     }
 
-    /// How many remotes of each kind there are.
+    /// Returns the number of remotes of each kind.
     pub fn remotes(&self, protocol: &Protocol) -> Remotes {
         let mut counts = vec![0; protocol.kinds.len()];
         self.0.iter().for_each(|kind| counts[kind.index()] += 1);
         Remotes::new(&counts).unwrap_or_else(|| u16::from(self.threads()).into())
     }
 
-    /// The number of each thread's remote: those of a kind are numbered in the order of their threads.
+    /// Returns the number of each thread's remote. Remotes are numbered kind by kind, and within a kind in the order of
+    /// their threads.
     pub fn numbers(&self) -> Vec<u8> {
         let before = |(thread, kind): (usize, &KindId)| {
             let lower = self.0.iter().filter(|other| *other < kind).count();
@@ -129,17 +129,17 @@ impl Kinds {
         self.0.iter().enumerate().map(before).collect()
     }
 
-    /// Whether all threads run on the first kind.
+    /// Returns true if all threads run on the first kind.
     pub(crate) fn of_first(&self) -> bool {
         self.0.iter().all(|kind| *kind == KindId(0))
     }
 
-    /// Whether any thread runs on the first kind.
+    /// Returns true if any thread runs on the first kind.
     pub(crate) fn has_first(&self) -> bool {
         self.0.contains(&KindId(0))
     }
 
-    /// The numbers of the remotes of each kind that threads run on.
+    /// Returns the numbers of the remotes of each kind in use.
     pub(crate) fn by_kind(&self) -> Vec<Range<u8>> {
         let mut kinds = self.0.clone();
         kinds.sort_unstable();
@@ -151,13 +151,13 @@ impl Kinds {
         numbered.collect()
     }
 
-    /// By what each thread reads, writes and fences.
+    /// Returns the accesses by which each thread reads, writes and fences.
     pub fn accesses(&self, protocol: &Protocol) -> Vec<Accesses> {
         let of = |kind: &KindId| Accesses::of_kind(protocol, *kind);
         self.0.iter().map(of).collect()
     }
 
-    /// The first access that a program needs and the kind of its thread has no row for, in a sentence.
+    /// Describes the first access that a program needs and for which the kind of its thread has no row, if any.
     pub fn lacks(&self, protocol: &Protocol, program: &Program) -> Option<String> {
         let threads = self
             .accesses(protocol)
@@ -181,12 +181,13 @@ impl Kinds {
     }
 }
 
-/// The first of the kinds that share the rows of one.
+/// Returns the first of the kinds that share the rows of `kind`.
 fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
     protocol.kind_of(protocol.kinds[kind.index()].initial)
 }
 
-/// By which access a write is made. A release of the text is ordered by its rows, others by the thread.
+/// Returns the access that performs a write. Only writes with [`Via::Text`] use the protocol's release; the thread
+/// orders other releases.
 pub(crate) fn write(of: &Accesses, via: Via, release: bool) -> Option<Access> {
     match via {
         Via::Text if release => of.release,
@@ -196,7 +197,8 @@ pub(crate) fn write(of: &Accesses, via: Via, release: bool) -> Option<Access> {
     }
 }
 
-/// By what an instruction accesses memory, and what that does; nothing if it does not.
+/// Returns the access that an instruction needs, if the cache has it, and its description. `None` if the instruction
+/// needs no access.
 fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &'static str)> {
     let what = |via: Via| match via {
         Via::Text => "writes",

@@ -1,29 +1,31 @@
-//! Litmus tests: programs of a few threads, and what they may show.
+//! Litmus tests: programs of a few threads, and their possible outcomes.
 //!
-//! * [`program`]: threads, their instructions, and the condition that a test asks about;
-//! * [`herd`]: tests in the format of the herd tools, read: those in assembly of several architectures, and in C ([`c`]);
-//!   [`mod@print`]: tests written in AArch64 assembly;
-//! * [`expectation`]: observations of conditions, and those that files expect;
-//! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
-//! * [`breadth`]: shapes with mixes of orders, and the files of them that the repository has;
+//! * [`program`]: threads, instructions, and conditions of tests;
+//! * [`herd`]: reader for the format of the herd tools, in assembly of several architectures and in C ([`c`]);
+//!   [`mod@print`]: printer in AArch64 assembly and in C;
+//! * [`expectation`]: herd's observations of conditions, and those that files expect;
+//! * [`cycles`]: the classic shapes, generated from cycles of relations; [`shapes`]: all small programs on two
+//!   locations;
+//! * [`breadth`]: shapes with mixed orders, and their files in the repository;
 //! * [`bursts`]: programs whose threads store several times before they synchronise;
-//! * [`warm`]: the same before caches that have had the lines;
-//! * [`cores`]: threads as they run: in order, or with a buffer of stores;
-//! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
-//!   consistency where cores are in order, total store order where they buffer stores;
-//! * [`executions`], [`axioms`]: the same independently, by axioms on who reads from whom; and release consistency;
-//! * [`mixes`]: programs whose writes are made by several accesses of a text;
-//! * [`kinds`]: on which kinds of caches threads run; [`symmetry`]: which threads may change places;
-//! * [`machine`]: the caches that programs run on, of one level or two;
-//! * [`lines`]: single lines of these caches, and what each leads to, worked out once; [`worlds`]: how they are kept;
-//!   [`values`]: what stands for their bytes;
-//! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
-//! * [`story`]: what happens on the way to an end, to be drawn;
-//! * [`compared`]: many programs on a protocol, and which show what a model forbids;
-//! * [`promised`]: whether the classic ones find the model that a text promises;
-//! * [`timed`]: what it shows in the simulator, in the orders that random times make.
+//! * [`warm`]: programs with warm caches;
+//! * [`cores`]: execution of threads in order, with a store buffer, or out of order;
+//! * [`models`]: outcomes under a memory model, by running the program on sequentially consistent memory: sequential
+//!   consistency with in-order cores, total store order with store buffers;
+//! * [`executions`], [`axioms`]: outcomes under a memory model, independently, by axioms on candidate executions; also
+//!   for weaker models;
+//! * [`mixes`]: variants of programs by the protocol's access for each write;
+//! * [`kinds`]: placement of threads on kinds of caches; [`symmetry`]: permutations of threads that preserve a program;
+//! * [`machine`]: the caches that run programs, of one level or two;
+//! * [`lines`]: states of single lines with their steps, computed once; [`worlds`]: their storage; [`values`]: an
+//!   abstraction of their data;
+//! * [`run`]: outcomes of a program on a protocol, over all orders of messages and all evictions;
+//! * [`story`]: sequence charts of paths to outcomes;
+//! * [`compared`]: batches of programs on a protocol, checked against a memory model;
+//! * [`promised`]: conformance of a protocol to its memory model, by the classic programs;
+//! * [`timed`]: outcomes in the simulator, with random delays.
 //!
-//! A location is a line of its own.
+//! Each location occupies its own line.
 
 mod aarch64;
 mod assembly;

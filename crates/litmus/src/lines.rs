@@ -1,11 +1,11 @@
-//! The lines of a protocol's caches, each apart from all others where a protocol lets them be.
+//! Steps of single lines, computed once and shared by all states that contain the line.
 //!
-//! What happens to a line depends on no other line, but for the order of messages in channels that are ordered across
-//! lines. So the worlds of single lines are numbered, and what each leads to is worked out once, however often the line is
-//! met beside others: what is explored besides are rows of numbers.
+//! Lines are independent, except for the order of messages in channels that are ordered across lines. Each state
+//! (world) of a line therefore has a number, and its successors are computed once. The exploration handles rows of
+//! these numbers.
 //!
-//! Registers and several homes join lines: then one world has all of them, and the row has one number for it.
-//! Of two levels of caches, what is numbered of a line are both.
+//! Registers and several homes join lines: one world then contains all lines, and a row has one number for it. With two
+//! levels of caches, a number stands for a line's worlds of both levels.
 
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
@@ -23,63 +23,64 @@ use crate::program::{Program, Update, Via};
 use crate::values::{Values, Written};
 use crate::worlds::Worlds;
 
-/// The number of a line's world, or of that of all lines.
+/// Number of the world of a line, or of the world of all lines.
 pub type Line = u32;
 
-/// What ends.
+/// Completion that a thread is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {
-    /// A thread's access of a line of the world, with the value found; `None` if the home has performed a write, and gives
-    /// none back.
+    /// Access of a thread to a line of the world, with the old value. `None` if the home has performed a write and
+    /// returned no value.
     Access(u8, u8, Option<i64>),
-    /// What a thread asked for that is about no line.
+    /// Fence or acquire of a thread.
     Asked(u8, Asked),
 }
 
-/// What happens to a line.
+/// Step of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// What the line is then.
+    /// State of the line after the step.
     pub to: Line,
-    /// What ends with it.
+    /// Accesses, fences and acquires that complete in the step.
     pub ended: Vec<Finished>,
-    /// Whether a cache gives up what it was not asked for.
+    /// True for a spontaneous step, such as an eviction or a downgrade.
     pub gives_up: bool,
-    /// The order whose first message arrives.
+    /// Order across lines whose first message the step consumes.
     pub takes: Option<Queue>,
-    /// The orders that messages are put in.
+    /// Orders across lines of the messages that the step sends.
     pub puts: Vec<Queue>,
 }
 
-/// Worlds that are kept from one program to the next, at most: a hundred bytes each.
+/// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
 const KNOWN: usize = 2_000_000;
 
-/// Lines whose moves are kept, and accesses whose beginnings are, at most: some hundred bytes each. States that were met
-/// one soon after the other have lines in common, so those that were met long ago are hardly asked for again.
+/// Maximum number of lines whose steps are cached, and of accesses whose first step is, of some hundred bytes each.
+/// States found close together have lines in common, so entries found long ago are rarely used again.
 const STEPS: usize = 200_000;
 
-/// A line of a world, a thread, and what it begins there.
+/// Key of a first step: world, line within it, thread, written value, and access.
 type Begin = (Line, u8, u8, Update, Access);
 
-/// The lines of a protocol's caches, one cache for each of so many threads.
+/// Cached worlds and steps of a machine with one cache per thread.
 pub struct Lines<'p> {
     machine: Machine<'p>,
     kinds: Kinds,
-    /// Those of each thread's cache.
+    /// Accesses of each thread's cache.
     accesses: Vec<Accesses>,
-    /// Whether one world has all lines.
+    /// True if one world contains all lines.
     joined: bool,
     worlds: Worlds,
-    /// What was made last of a number.
+    /// State that was last reconstructed from its number.
     last: Option<(Line, Rc<MachineState<Values>>)>,
-    /// What may happen to a line, with what caches give up that they were not asked for, or without it.
+    /// Steps of each line; the key is true with spontaneous evictions and downgrades, false without.
     moves: FxHashMap<(Line, bool), Rc<[Move]>>,
     begun: FxHashMap<Begin, Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
-    /// None met so far, for programs whose threads run on caches of these kinds, and at most so many locations. There is
-    /// `room` for so many equal messages of a line, and for so many of an order.
+    /// Creates an empty cache of steps, for programs whose threads run on caches of these kinds, with at most
+    /// `locations` locations. `room` is the channel capacity per line: number of equal messages, and of messages of one
+    /// order.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
@@ -96,10 +97,10 @@ impl<'p> Lines<'p> {
         Lines::on(Machine::One(Box::new(system), kinds.numbers()), kinds)
     }
 
-    /// The same before the lower level of two, where each thread has a seat: a cluster, and a cache of it.
+    /// As [`Lines::new`], for two levels. A seat is a thread's cluster and its lower-level cache in that cluster.
     ///
     /// # Errors
-    /// What the protocols lack to be run.
+    /// A protocol joins lines, or has several kinds of remotes.
     pub fn below(levels: Levels<'p>, seats: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
             if let Some(what) = protocol.joins_lines() {
@@ -130,30 +131,31 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The protocol of the caches that threads are before.
+    /// Returns the protocol of the threads' own caches.
     pub fn protocol(&self) -> &'p Protocol {
         self.machine.protocol()
     }
 
-    /// How many threads there are, each before a cache.
+    /// Returns the number of threads, each with its own cache.
     pub fn threads(&self) -> u8 {
         self.kinds.threads()
     }
 
-    /// The first access that a program needs and its threads' caches have no row for, in a sentence.
+    /// Describes the first access that a program needs and for which the thread's cache has no row, if any.
     pub fn lacks(&self, program: &Program) -> Option<String> {
         self.kinds.lacks(self.protocol(), program)
     }
 
-    /// The program as the cores before these caches run it.
+    /// Returns the program as the cores of these caches run it.
     pub fn ordered(&self, program: &Program) -> Program {
         mixes::ordered(self.protocol(), &self.kinds, program)
     }
 
-    /// The ways in which locations may lie at the homes, homes being alike: of each, the line of every location.
+    /// Returns all placements of locations at the homes, up to permutations of homes. A placement gives the line of
+    /// each location.
     pub fn placements(&self, locations: usize) -> Vec<Vec<u8>> {
         let homes = self.machine.protocol().homes as u8;
-        // Which home each location is at: a new home is the first one that nothing is at.
+        // Home of each location. A new location is at a home in use, or at the first unused one.
         let mut at: Vec<Vec<u8>> = vec![Vec::new()];
         for _ in 0..locations {
             at = (at.into_iter())
@@ -163,7 +165,7 @@ impl<'p> Lines<'p> {
                 })
                 .collect();
         }
-        // Line L is home L mod their number's.
+        // Line L belongs to home L modulo the number of homes.
         let lines = |at: Vec<u8>| {
             let line = |(place, home): (usize, &u8)| {
                 let before = at[..place].iter().filter(|other| *other == home).count();
@@ -174,8 +176,8 @@ impl<'p> Lines<'p> {
         at.into_iter().map(lines).collect()
     }
 
-    /// Programs in the order in which they share the most: by their threads and, where one world has all lines, by their
-    /// locations. What is known of lines is known to all programs of one group.
+    /// Groups programs that can share cached steps: by number of threads and, if one world contains all lines, by
+    /// number of locations.
     pub fn groups(protocol: &Protocol, programs: Vec<Program>) -> Vec<Vec<Program>> {
         let joined = protocol.joins_lines().is_some();
         let mut groups: BTreeMap<(usize, usize), Vec<Program>> = BTreeMap::new();
@@ -187,18 +189,18 @@ impl<'p> Lines<'p> {
         groups.into_values().collect()
     }
 
-    /// Whether one world has all lines.
+    /// Returns true if one world contains all lines.
     pub fn joined(&self) -> bool {
         self.joined
     }
 
-    /// The worlds of a line.
+    /// Reconstructs the worlds of a line.
     pub(crate) fn state(&self, line: Line) -> MachineState<Values> {
         let worlds = self.worlds.worlds(line, self.machine.systems());
         self.machine.state(worlds.into_iter())
     }
 
-    /// The same, made once of the same number.
+    /// As [`Lines::state`], with the last result cached.
     fn before(&mut self, line: Line) -> Rc<MachineState<Values>> {
         match &self.last {
             Some((last, state)) if *last == line => Rc::clone(state),
@@ -210,7 +212,7 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The system of one level.
+    /// Returns the system of a machine with one level.
     pub(crate) fn system(&self) -> Option<&System<'p>> {
         match &self.machine {
             Machine::One(system, _) => Some(system),
@@ -218,14 +220,14 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The system of one level, and all of its worlds that programs have met.
+    /// Returns the system of a machine with one level, and all worlds that programs have reached.
     pub fn met(&self) -> Option<(&System<'p>, impl Iterator<Item = MachineState<Values>> + '_)> {
         let all = 0..self.worlds.count() as Line;
         Some((self.system()?, all.map(|number| self.state(number))))
     }
 
-    /// Forgets what is known if that is much: beyond it more memory is taken than time is saved. Numbers of lines mean
-    /// nothing afterwards.
+    /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
+    /// invalidates all [`Line`] numbers.
     pub fn forget(&mut self) {
         if self.worlds.count() > KNOWN {
             self.worlds = Worlds::default();
@@ -235,22 +237,22 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The thread of each remote of one level.
+    /// Returns the thread of each remote of a machine with one level.
     pub(crate) fn thread_of_each(&self) -> Vec<usize> {
         let numbers = self.kinds.numbers();
         let thread = |remote| numbers.iter().position(|number| *number == remote);
         (0..self.threads()).filter_map(thread).collect()
     }
 
-    /// What that is about no line a thread's cache takes part in.
+    /// Returns the fences and acquires that a thread's cache executes.
     pub fn asks(&self, thread: usize) -> Asks {
         Asks::of(&self.accesses[thread])
     }
 
-    /// The lines that nobody has read or written, with these values in the memory of each line that holds a location.
+    /// Returns the initial lines. `values` are the lines that hold a location, with the initial values in memory.
     ///
     /// # Errors
-    /// What does not hold of them.
+    /// The first property that the initial state violates.
     pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, Wrong> {
         let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
             true => vec![values.to_vec()],
@@ -272,12 +274,12 @@ impl<'p> Lines<'p> {
         Ok(first)
     }
 
-    /// The value that was written last to a line of a world.
+    /// Returns the value of the last write performed on a line of a world.
     pub fn value(&self, line: Line, within: u8) -> i64 {
         self.worlds.data(line).last[usize::from(within)].1
     }
 
-    /// Whether everything that was written is where all will find it.
+    /// Returns true if no write is in flight, deferred, or in progress in memory.
     pub fn settled(&self, line: Line) -> bool {
         let worlds = self.worlds.worlds(line, self.machine.systems());
         worlds.iter().all(|world| {
@@ -290,7 +292,7 @@ impl<'p> Lines<'p> {
         })
     }
 
-    /// What holds of every world is asked of each once.
+    /// Returns the number of a state. Checks the properties of all states when the state is new.
     fn number(&mut self, state: MachineState<Values>) -> Result<Line, Wrong> {
         let (number, new) = self.worlds.number(state.worlds());
         if new {
@@ -299,11 +301,11 @@ impl<'p> Lines<'p> {
         Ok(number)
     }
 
-    /// What may happen to a line without its threads, and unless caches are `giving_up` what they were not asked for,
-    /// without that.
+    /// Returns the steps of a line without those of its threads. `giving_up` includes spontaneous evictions and
+    /// downgrades.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first violation, or an exceeded limit.
     pub fn moves(&mut self, line: Line, giving_up: bool) -> Result<Rc<[Move]>, Wrong> {
         if let Some(moves) = self.moves.get(&(line, giving_up)) {
             return Ok(Rc::clone(moves));
@@ -314,7 +316,7 @@ impl<'p> Lines<'p> {
             let mut next = MachineState::clone(&before);
             let mut ended = Vec::new();
             if self.machine.take(&mut next, step, &mut ended)? {
-                // An order of a single line binds no others, and a world of all lines keeps them by itself.
+                // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
                 let takes = match self.joined() {
                     true => None,
                     false => self.machine.takes(step),
@@ -331,10 +333,11 @@ impl<'p> Lines<'p> {
         Ok(moves)
     }
 
-    /// A thread begins an access to a line of a world, or performs it at once. `None` if it has to be tried again.
+    /// Begins an access of a thread to a line of a world, or performs it if it hits. Returns `None` if the cache cannot
+    /// accept it now.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first violation, or an exceeded limit.
     pub fn begin(
         &mut self,
         line: Line,
@@ -354,10 +357,10 @@ impl<'p> Lines<'p> {
         self.begins(line, within, thread, (access, what))
     }
 
-    /// A thread asks for what is about no line. `None` if it has to be tried again.
+    /// Begins a fence or an acquire of a thread. Returns `None` if the cache cannot accept it now.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first violation, or an exceeded limit.
     pub fn ask(&mut self, line: Line, thread: u8, asked: Asked) -> Result<Option<Rc<Move>>, Wrong> {
         let of = &self.accesses[usize::from(thread)];
         let access = match asked {
@@ -366,7 +369,7 @@ impl<'p> Lines<'p> {
         };
         let access = access.expect("threads ask for what there is");
         let begun = self.begins(line, 0, thread, (access, Update::Add(0)))?;
-        // What ends with it is what was asked for, and no access of the line.
+        // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
             let ended = begun
                 .ended

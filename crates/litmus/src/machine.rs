@@ -1,4 +1,4 @@
-//! What programs run on: caches of one protocol, or of one above those of another.
+//! Machines that run programs: one level of caches, or two levels with a protocol each.
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
@@ -7,28 +7,28 @@ use cohkit_system::world::{
     Arrival, Clusters, Ended, Explored, LevelStep, Levels, Order, Step, System, World, Wrong,
 };
 
-/// What does not change. Threads are numbered as they stand in the program.
+/// Fixed part of a machine. Threads have their numbers in the program.
 pub enum Machine<'p> {
-    /// Each thread has the cache of this number: remotes are numbered by their kinds.
+    /// One level. The vector gives the remote of each thread; remotes are numbered kind by kind.
     One(Box<System<'p>>, Vec<u8>),
-    /// Each thread has a cache of the lower level: of this cluster, and there of this number.
+    /// Two levels. The vector gives each thread's cluster and its lower-level cache within it.
     Two(Box<Levels<'p>>, Vec<(u8, u8)>),
 }
 
-/// The world of a line, or of all lines together.
+/// State of the caches for one line, or for all lines together.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MachineState<D: Data> {
-    /// Of one level.
+    /// State of one level.
     One(World<D>),
-    /// Of two.
+    /// State of two levels.
     Two(Clusters<D>),
 }
 
-/// An order across lines: the world, 0 for that of the upper level or the only one, and the order there.
+/// An order across lines: index of the world (0 for the upper or only level), and the order within it.
 pub type Queue = (u8, Order);
 
 impl<'p> Machine<'p> {
-    /// The protocol of the caches that threads are before.
+    /// Returns the protocol of the threads' own caches.
     pub fn protocol(&self) -> &'p Protocol {
         match self {
             Machine::One(system, _) => system.protocol,
@@ -36,7 +36,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Where everything begins.
+    /// Returns the initial state.
     pub fn first<D: Data>(&self) -> MachineState<D> {
         match self {
             Machine::One(system, _) => MachineState::One(World::new(system)),
@@ -44,7 +44,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The system of each world of a state.
+    /// Systems of the worlds of a state, the upper level first.
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
         let (first, others, below) = match self {
             Machine::One(system, _) => (&**system, 0, &**system),
@@ -53,7 +53,7 @@ impl<'p> Machine<'p> {
         std::iter::once(first).chain((0..others).map(move |_| below))
     }
 
-    /// The state of worlds, one of each system.
+    /// Creates a state from its worlds, one per system.
     pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
         let first = worlds.next().expect("there is one");
         match self {
@@ -65,8 +65,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What may happen next without the threads, and unless caches are `giving_up` what they were not asked for, without
-    /// that. There is no device.
+    /// Returns the steps of caches and homes that may be possible, without those of threads and devices. `giving_up`
+    /// includes the spontaneous evictions and downgrades.
     pub fn steps<D: Data>(&self, state: &MachineState<D>, giving_up: bool) -> Vec<LevelStep> {
         let begun = |step: &Step| match step {
             Step::Access(_, _, access) => {
@@ -85,7 +85,7 @@ impl<'p> Machine<'p> {
                 };
                 let steps = steps.into_iter();
                 let own = steps.filter(|step| !begun(step) && !device(step));
-                // Most accesses have no row in the state at hand: a world need not be copied to find that out.
+                // Most accesses have no row in the current state. Find that out without a copy of the world.
                 let rows = |step: &Step| match *step {
                     Step::Access(line, remote, access) => {
                         let remote = &world.lines[usize::from(line)].remotes[usize::from(remote)];
@@ -110,10 +110,11 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Lets something happen, telling which threads' accesses have ended. False if it has to wait.
+    /// Applies a step. Adds the completed accesses to `ended`, with the thread in place of the remote. Returns false if
+    /// the step is blocked or changes nothing.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first violation, or an exceeded limit.
     pub fn take<D: Data>(
         &self,
         state: &mut MachineState<D>,
@@ -137,10 +138,10 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A thread begins an access, or performs it at once. False if it has to be tried again.
+    /// Begins an access of a thread, or performs it if it hits. Returns false if the cache cannot accept it now.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first violation, or an exceeded limit.
     pub fn begin<D: Data>(
         &self,
         state: &mut MachineState<D>,
@@ -166,10 +167,10 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What must hold.
+    /// Checks the properties that must hold in every state.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first violated property.
     pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), Wrong> {
         match (self, state) {
             (Machine::One(system, _), MachineState::One(world)) => world.claims(system)?,
@@ -179,7 +180,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Whether a cache gives up what it was not asked for.
+    /// Returns true for spontaneous steps, such as evictions and downgrades.
     pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
         match (self, state, step) {
             (Machine::Two(levels, _), MachineState::Two(clusters), step) => {
@@ -189,7 +190,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The order across lines that a step takes the first message of.
+    /// Returns the order across lines from which a step consumes the first message, if any.
     pub fn takes(&self, step: LevelStep) -> Option<Queue> {
         let (world, step) = match step {
             LevelStep::Outer(step) => (0, step),
@@ -202,7 +203,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The orders across lines that messages wait in, each with how many.
+    /// Returns the orders across lines with messages in flight, and the number of messages of each.
     pub fn queued<D: Data>(&self, state: &MachineState<D>) -> Vec<(Queue, usize)> {
         let mut queued = Vec::new();
         for ((world, at), system) in (0..).zip(state.worlds()).zip(self.systems()) {
@@ -217,7 +218,7 @@ impl<'p> Machine<'p> {
 }
 
 impl<D: Data> MachineState<D> {
-    /// The only world, or that of the upper level and those below it.
+    /// The only world, or the world of the upper level and those below it.
     pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
         let (first, below): (_, &[World<D>]) = match self {
             MachineState::One(world) => (world, &[]),
@@ -226,7 +227,7 @@ impl<D: Data> MachineState<D> {
         std::iter::once(first).chain(below)
     }
 
-    /// The same, to be changed.
+    /// As [`MachineState::worlds`], mutable.
     pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
         let (first, below): (_, &mut [World<D>]) = match self {
             MachineState::One(world) => (world, &mut []),
@@ -236,7 +237,7 @@ impl<D: Data> MachineState<D> {
     }
 }
 
-/// Accesses of caches are those of the threads that sit there: of each seat the number of its cache in the world at hand.
+/// Replaces the remote of each completed access by its thread. `cache` gives the remote of a seat in the current world.
 fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [Ended<D>]) {
     for one in ended {
         let seat = seats.iter().position(|seat| cache(seat) == one.remote);
@@ -244,7 +245,7 @@ fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [Ended<
     }
 }
 
-/// The caches below a cluster; no thread of another cluster has one of them.
+/// Returns the mapping from seats to caches below `cluster`. Seats in other clusters map to no cache, `u8::MAX`.
 fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
     move |&(own, cache)| match own == cluster {
         true => cache,
@@ -252,8 +253,8 @@ fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
     }
 }
 
-/// The ways in which threads may sit below clusters, clusters being alike and those below one too: of each, the cluster and
-/// the place there of every thread.
+/// Returns all assignments of threads to clusters, up to permutations of clusters and of the caches in a cluster. An
+/// assignment gives the cluster of each thread and its cache there.
 pub fn seatings(threads: u8) -> Vec<Vec<(u8, u8)>> {
     let mut all: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
     for _ in 0..threads {

@@ -1,5 +1,5 @@
-//! Programs whose writes are made by several of a text's accesses: as its cores store, in a copy of the core's own, or at
-//! the home with an acknowledgement.
+//! Variants of programs by the access that performs each write. The access is the protocol's default store, a
+//! write-back in the core's own copy, or a write that the home performs and acknowledges.
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::Access;
@@ -10,14 +10,14 @@ use cohkit_protocol::threads::Accesses;
 use crate::kinds::Kinds;
 use crate::program::{Fence, Instruction, Program, Via};
 
-/// All ways to write with their letters in a mix, and what each is.
+/// Store variants, each with its letter in a mix and its description.
 pub const LETTERS: [(Via, char, &str); 3] = [
     (Via::Text, 't', "as the text's cores store"),
     (Via::Back, 'b', "written back"),
     (Via::Acknowledged, 'a', "acknowledged by the home"),
 ];
 
-/// The ways to write that a text has beside that of its cores, in words.
+/// Returns the descriptions of the store variants that a protocol has in addition to the default.
 pub fn others(protocol: &Protocol) -> Vec<&'static str> {
     let accesses = Accesses::of(protocol);
     let has = |via: Via| match via {
@@ -29,7 +29,7 @@ pub fn others(protocol: &Protocol) -> Vec<&'static str> {
     ways.map(|&(_, _, words)| words).collect()
 }
 
-/// A mix in letters, one for each write.
+/// Formats a mix as letters, one per write.
 pub fn letters(mix: &[Via]) -> String {
     let letter = |via: &Via| LETTERS.iter().find(|(its, ..)| its == via);
     mix.iter()
@@ -38,7 +38,7 @@ pub fn letters(mix: &[Via]) -> String {
         .collect()
 }
 
-/// By which accesses each write of a program may be made on a text, thread by thread.
+/// Returns the store variants that a protocol has for each write of a program, thread by thread.
 fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via>> {
     let of = |accesses: &Accesses, instruction: &Instruction| {
         let mut all = vec![Via::Text];
@@ -47,7 +47,7 @@ fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via
                 all.extend(accesses.back.map(|_| Via::Back));
                 all.extend(accesses.acknowledged.map(|_| Via::Acknowledged));
             }
-            // What the home performs without telling what it found is no atomic access.
+            // A write that the home performs without returning the old value cannot implement an atomic access.
             Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
                 all.extend(accesses.back.map(|_| Via::Back));
             }
@@ -63,7 +63,7 @@ fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via
     all
 }
 
-/// Every mix of the accesses by which a text's cores may write, for the writes of a program thread by thread.
+/// Returns every mix of the protocol's store variants over the writes of a program, thread by thread.
 pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via>> {
     let mut all = vec![Vec::new()];
     for choices in choices(protocol, kinds, program) {
@@ -76,10 +76,10 @@ pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<V
     all
 }
 
-/// The mix of these letters.
+/// Parses a mix from its letters.
 ///
 /// # Errors
-/// What is wrong with it for this program on this text.
+/// The number of letters is not that of the program's writes, a letter is unknown, or the protocol lacks a variant.
 pub fn read(
     text: &str,
     protocol: &Protocol,
@@ -118,7 +118,7 @@ pub fn read(
     Ok(mix)
 }
 
-/// The program with its writes made so.
+/// Returns the program with a mix of store variants.
 pub fn mixed(program: &Program, mix: &[Via]) -> Program {
     let mut program = program.clone();
     let code = program.threads.iter_mut().flat_map(|t| &mut t.code);
@@ -132,9 +132,11 @@ pub fn mixed(program: &Program, mix: &[Via]) -> Program {
     program
 }
 
-/// The program as the cores of a text run it: where caches take part in fences, stores that have ended need not be where
-/// others find them, and the rows order only what they are asked to. So a fence of stores comes before each write that has
-/// an order to keep and is none of the text's stores.
+/// Returns the program as the cores of a protocol run it.
+///
+/// If caches take part in fences, a completed store is not necessarily visible to others, and the rows order only the
+/// accesses that request it. A fence of stores is therefore inserted before each ordered write that is not the
+/// protocol's default store.
 pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
     let kept = protocol.kept.unwrap_or_default();
@@ -150,7 +152,7 @@ pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program
     let threads = program.threads.iter_mut().zip(accesses);
     for (thread, _) in threads.filter(|(_, accesses)| accesses.fence.is_some()) {
         let before = std::mem::take(&mut thread.code);
-        // Where each instruction is then, and where the end is.
+        // New index of each instruction, and of the end.
         let mut places = Vec::new();
         for instruction in &before {
             places.push(thread.code.len());

@@ -1,4 +1,4 @@
-//! What a program may show on memory that acts at once.
+//! Operational memory models: outcomes of a program on sequentially consistent memory.
 
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use crate::cores::{Core, Cores, Wish};
 use crate::program::{End, Observed, Program, Update};
 
-/// All ends of a program whose accesses are performed at once, one after the other: those of sequential consistency if its
-/// cores are in order, those of total store order if they buffer stores.
+/// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
+/// consistency, and store buffers give total store order.
 pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
     ends_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
-/// The same, if there are at most so many states.
+/// As [`ends`], or `None` if there are more than `most` states.
 pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<End>> {
     let mut first = State {
         cores: Core::all(program),
@@ -64,7 +64,7 @@ struct State {
 }
 
 impl State {
-    /// Gives what was found.
+    /// Performs a request and returns the old value.
     fn perform(&mut self, wish: Wish) -> i64 {
         let place = &mut self.memory[usize::from(wish.location())];
         let found = *place;
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-/// The outcome that cores and memory show, if the filter of the test permits one.
+/// Returns the outcome of final cores and memory, or `None` if the test's filter excludes it.
 pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<End> {
     program.outcome(|observed| match *observed {
         Observed::Register(thread, register) => cores[thread].registers[register],

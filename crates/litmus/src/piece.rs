@@ -1,22 +1,22 @@
-//! Parts of a test's text, and what is wrong with them.
+//! Slices of a test's source, and diagnostics for them.
 
 use cohkit_protocol::text::{report, Level, Span};
 
-/// What is wrong with a test, and where.
+/// Error in a test, with its location.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
-    /// What is wrong, in one sentence.
+    /// Description of the error, in one sentence.
     pub message: String,
-    /// Where.
+    /// Location in the source.
     pub span: Span,
-    /// Written beside the caret; may be empty.
+    /// Text beside the caret; may be empty.
     pub label: String,
-    /// What helps.
+    /// Suggestions.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// The diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help.
+    /// Formats the diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         let notes: Vec<(Option<Span>, String)> =
             self.help.iter().map(|help| (None, help.clone())).collect();
@@ -53,7 +53,7 @@ pub(crate) fn helped<T>(
     })
 }
 
-/// A part of the text, and where it begins.
+/// Slice of the source, with its byte offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'t> {
     pub text: &'t str,
@@ -91,7 +91,7 @@ impl<'t> Piece<'t> {
         }
     }
 
-    /// The parts between separators.
+    /// Returns the trimmed parts between separators.
     pub fn split(self, separator: char) -> Vec<Piece<'t>> {
         let mut parts = Vec::new();
         let mut rest = self;
@@ -103,7 +103,7 @@ impl<'t> Piece<'t> {
         parts
     }
 
-    /// What stands before a separator, and after it.
+    /// Returns the trimmed parts before and after the first separator, if there is one.
     pub fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
         let place = self.text.find(separator)?;
         let after = self.from(place + separator.len());
@@ -111,8 +111,8 @@ impl<'t> Piece<'t> {
     }
 }
 
-/// The text with blanks for comments, so that places stay. In C, what is among the statements of a thread is none, nor what
-/// has no end: `(*x` may be an argument.
+/// Replaces comments by blanks, which keeps byte offsets. In C, `(*` within a thread's body and `(*` without an end are
+/// not comments: `(*x` may be an argument.
 pub(crate) fn without_comments(text: &str) -> Result<String> {
     let in_c = text.starts_with("C ");
     let mut bare = String::with_capacity(text.len());
@@ -143,12 +143,12 @@ pub(crate) fn without_comments(text: &str) -> Result<String> {
     Ok(bare)
 }
 
-/// Where a place of a text is.
+/// Position in a C test, relative to its blocks.
 #[derive(Clone, Copy)]
 enum Depth {
-    /// Before the end of the block of first values.
+    /// Before the end of the block of initial values.
     FirstValues,
-    /// Behind it, within so many other blocks.
+    /// After that block, within this number of nested blocks.
     Code(i32),
 }
 
@@ -170,7 +170,7 @@ impl Depth {
     }
 }
 
-/// A number.
+/// Parses a decimal or, with `0x`, hexadecimal number.
 pub(crate) fn number(piece: Piece) -> Result<i64> {
     let text = piece.text;
     let parsed = match text.strip_prefix("0x") {

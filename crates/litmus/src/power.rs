@@ -74,7 +74,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             };
             code.emit(whole, store)
         }
-        // Branches behind it ask whether it failed.
+        // Later branches test the status of the store-conditional.
         "STWCX." | "STDCX." => {
             let to = address(code, &cell)?;
             let store = Instruction::StoreConditional {
@@ -87,7 +87,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.emit(whole, store)
         }
         "SYNC" => code.emit(whole, Instruction::Fence(Fence::Full)),
-        // All but writes before later reads.
+        // `LWSYNC` orders all pairs but a write before a later read.
         "LWSYNC" => {
             code.emit(whole, Instruction::Fence(Fence::Loads))?;
             code.emit(whole, Instruction::Fence(Fence::Stores))
@@ -114,13 +114,13 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
 }
 
-/// `0(r2)`, or two registers where the name of the instruction ends in `x`.
+/// Parses an address: `0(r2)`, or two registers for indexed instructions (with an `x` in the name).
 fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
     let parts = &cell.operands;
     if cell.name.contains('X') {
         cell.takes(3)?;
         let first = parts[1];
-        // Register 0 stands for zero there.
+        // Register 0 as a base means the constant 0.
         let base = match first.text {
             "r0" | "R0" | "0" => Operand::Number(0),
             _ => code.operand(first, "")?,

@@ -1,4 +1,4 @@
-//! Programs as the herd tools read them, in AArch64 assembly.
+//! Printer of programs for the herd tools, in AArch64 assembly and in C.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use crate::program::{
     Register, Thread,
 };
 
-/// The test as a text that [`crate::herd::read`] reads. One in C, or in assembly of another architecture, is printed as it is
-/// made for AArch64.
+/// Prints a test in AArch64 assembly, which [`crate::herd::read`] reads. A test from C or from another architecture is
+/// printed in its mapping to AArch64.
 ///
 /// # Errors
 /// A thread needs more registers than there are, or AArch64 has no such instruction.
@@ -71,11 +71,10 @@ pub fn print(program: &Program) -> Result<String, String> {
     }
 }
 
-/// The test in C, as [`crate::herd::read`] reads it: loads, stores, fences, and numbers to be stored.
+/// Prints a test in C, which [`crate::herd::read`] reads. Supports loads, stores of constants, and fences.
 ///
 /// # Errors
-/// What C11 has no words for: a fence of stores alone, a barrier of what is fetched; an atomic access, a branch, an address
-/// that is computed.
+/// The test has a fence of stores alone or of instruction fetches, an atomic access, a branch, or a computed address.
 pub fn print_c(program: &Program) -> Result<String, String> {
     let program = &in_c(program);
     let mut text = format!("C {}\n{{ ", program.name);
@@ -101,7 +100,7 @@ pub fn print_c(program: &Program) -> Result<String, String> {
     Ok(text)
 }
 
-/// The same program, whose registers have the names of variables.
+/// Returns the program with variable names for its registers.
 fn in_c(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
@@ -171,7 +170,8 @@ fn statement(
     })
 }
 
-/// The same program, whose registers have the names of registers. Odd ones are left for addresses while there are enough.
+/// Returns the program with AArch64 register names. Registers of odd number remain free for addresses if a thread needs
+/// at most 15 others.
 fn with_registers(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
@@ -199,7 +199,7 @@ fn with_registers(program: &Program) -> Program {
     program
 }
 
-/// The list of what outcomes show, if there is one, and the condition.
+/// Prints `locations` and `filter`, if the test has them, and the condition.
 fn asked(program: &Program) -> String {
     let mut text = String::new();
     if !program.listed.is_empty() {
@@ -231,7 +231,7 @@ fn claim(program: &Program, what: &Claim) -> String {
     }
 }
 
-/// A part of a claim: only what is joined needs parentheses.
+/// Prints an operand of a connective, with parentheses around conjunctions and disjunctions.
 fn inner(program: &Program, what: &Claim) -> String {
     let text = claim(program, what);
     match what {
@@ -240,7 +240,7 @@ fn inner(program: &Program, what: &Claim) -> String {
     }
 }
 
-/// The instructions of a thread, and the registers that hold addresses.
+/// Column of a thread: rows of instructions, registers that hold addresses, and registers in use.
 struct Column {
     rows: Vec<String>,
     addresses: Vec<(Location, u8)>,
@@ -263,7 +263,7 @@ impl Column {
         Ok(column)
     }
 
-    /// A label, if some branch leads here.
+    /// Adds a label if a branch has this target.
     fn label(&mut self, thread: &Thread, place: usize) {
         let here = |i: &Instruction| matches!(i, Instruction::Branch { to, .. } if *to == place);
         if thread.code.iter().any(here) {
@@ -271,7 +271,8 @@ impl Column {
         }
     }
 
-    /// The lowest register that nothing is in.
+    /// Returns the lowest unused register and marks it as used. If all are in use, returns 30; the caller then rejects
+    /// the test for its number of registers.
     fn free(&mut self) -> u8 {
         let free = (0..31).find(|number| !self.used.contains(&format!("X{number}")));
         let number = free.unwrap_or(30);
@@ -296,7 +297,7 @@ impl Column {
         format!("[X{register}]")
     }
 
-    /// A register that holds an operand.
+    /// Returns a register with the value of an operand. Adds a `MOV` for a constant other than 0.
     fn holds(&mut self, thread: &Thread, operand: Operand) -> String {
         match operand {
             Operand::Number(0) => "WZR".into(),
@@ -316,17 +317,17 @@ impl Column {
         }
     }
 
-    /// 1 if a condition holds of a comparison, and otherwise 0.
+    /// Adds rows that set `to` to 1 if the condition `is` holds for `a` and `b`, otherwise to 0.
     fn compared(&mut self, thread: &Thread, to: Register, (a, b): (Operand, Operand), is: &str) {
         let (a, b) = (self.holds(thread, a), Column::operand(thread, b));
         self.rows.push(format!("CMP {a},{b}"));
         self.rows.push(format!("CSET {},{is}", name(thread, to)));
     }
 
-    /// Adds rows for an instruction.
+    /// Adds the rows of an instruction.
     ///
     /// # Errors
-    /// What it is, if there is no such instruction.
+    /// Description of the instruction, if AArch64 has no equivalent.
     fn instruction(
         &mut self,
         thread: &Thread,
@@ -482,7 +483,7 @@ impl Column {
     }
 }
 
-/// A register as 32 bits of it are called.
+/// Returns the 32-bit name of a register.
 fn name(thread: &Thread, register: Register) -> String {
     thread.names[register].replace('X', "W")
 }

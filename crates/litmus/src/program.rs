@@ -11,7 +11,7 @@ pub type Location = u8;
 
 /// Address of the first location. Registers and locations that hold addresses hold these numbers.
 const ADDRESSES: i64 = 0x5a5a_0000_0000_0000;
-/// Distance of two addresses, in bytes.
+/// Distance between the addresses of adjacent locations, in bytes.
 const STRIDE: i64 = 1 << 16;
 
 /// Returns the address of a location, as a value.
@@ -19,7 +19,8 @@ pub fn address_of(location: Location) -> i64 {
     ADDRESSES + i64::from(location) * STRIDE
 }
 
-/// Returns the location at an address, if there may be one.
+/// Returns the location at an address, or `None` for a value that is not an address. The program may have fewer
+/// locations.
 pub fn location_at(address: i64) -> Option<Location> {
     let offset = address.wrapping_sub(ADDRESSES);
     let location = Location::try_from(offset / STRIDE).ok()?;
@@ -51,16 +52,16 @@ impl From<Location> for Address {
     }
 }
 
-/// Something that an instruction takes.
+/// Source operand of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operand {
-    /// A number.
+    /// A constant.
     Number(i64),
-    /// What a register holds.
+    /// The value of a register.
     Register(Register),
 }
 
-/// How a value becomes another.
+/// Arithmetic, logical or comparison operation on two 64-bit values. Arithmetic wraps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Operation {
@@ -69,18 +70,18 @@ pub enum Operation {
     And,
     Or,
     Xor,
-    /// 1 if both are the same, and otherwise 0.
+    /// 1 if both are equal, otherwise 0.
     Equal,
-    /// 1 if the first is less, both with a sign, and otherwise 0.
+    /// 1 if the first is less in a signed comparison, otherwise 0.
     Less,
-    /// The first, shifted to the left by the second modulo 64.
+    /// The first, shifted left by the second modulo 64.
     ShiftLeft,
-    /// The first with its sign, shifted to the right by the second modulo 64.
+    /// The first, arithmetically shifted right by the second modulo 64.
     ShiftRight,
 }
 
 impl Operation {
-    /// The result.
+    /// Returns the result of the operation on `a` and `b`.
     pub fn of(self, a: i64, b: i64) -> i64 {
         match self {
             Operation::Add => a.wrapping_add(b),
@@ -96,21 +97,21 @@ impl Operation {
     }
 }
 
-/// What an atomic access makes of the word that it finds.
+/// New value that an atomic access computes from the old one, with known operands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Update {
-    /// This value.
+    /// Exchange: this value.
     Set(i64),
-    /// So much more.
+    /// The old value plus this one, wrapping.
     Add(i64),
-    /// The second value, if it is the first.
+    /// Compare-and-swap: the second value if the old value equals the first, else the old value.
     SetIf(i64, i64),
-    /// The result of an operation on what was found and this value.
+    /// The result of an operation on the old value and this one.
     Apply(Operation, i64),
 }
 
 impl Update {
-    /// The word afterwards.
+    /// Returns the new value, given the old one.
     pub fn of(self, before: i64) -> i64 {
         match self {
             Update::Set(value) => value,
@@ -122,43 +123,43 @@ impl Update {
     }
 }
 
-/// How an atomic access changes a word.
+/// Change of a word by an atomic access, with operands from its instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Change {
-    /// It is replaced by the operand.
+    /// Exchange: the operand replaces the old value.
     Set,
-    /// The operand is added.
+    /// Fetch-and-add of the operand.
     Add,
-    /// It is replaced by the operand if it is this; otherwise it is not written.
+    /// Compare-and-swap: the operand is written if the old value equals this one; otherwise nothing is written.
     SetIf(Operand),
-    /// It is replaced by the result of an operation on it and the operand.
+    /// The result of an operation on the old value and the operand replaces the old value.
     Apply(Operation),
 }
 
-/// What a load comes before, and after.
+/// Acquire ordering of a load.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Acquire {
-    /// Nothing, for its own sake.
+    /// None: a plain load.
     No,
-    /// It comes before all later accesses.
+    /// Ordered before all later accesses of the thread; AArch64's `LDAPR`.
     Later,
-    /// The same, and after all earlier releases of its thread.
+    /// Also ordered after all earlier releases of the thread; AArch64's `LDAR`.
     Full,
 }
 
 /// A class of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
-    /// Those that read.
+    /// Accesses that read, atomic accesses included.
     Reads,
-    /// Those that write.
+    /// Accesses that write, atomic accesses included.
     Writes,
-    /// All.
+    /// All accesses.
     All,
 }
 
 impl Class {
-    /// Returns whether an access that reads, writes or does both is in the class.
+    /// Returns true if the class contains an access that reads, writes or does both.
     pub fn has(self, reads: bool, writes: bool) -> bool {
         match self {
             Class::Reads => reads,
@@ -168,19 +169,20 @@ impl Class {
     }
 }
 
-/// Which accesses a fence keeps apart.
+/// Kind of fence, by the accesses that it orders.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fence {
-    /// All earlier ones come before all later ones.
+    /// Earlier accesses before later accesses.
     Full,
-    /// Earlier loads come before all later ones.
+    /// Earlier loads before later accesses.
     Loads,
-    /// Earlier stores come before later stores.
+    /// Earlier stores before later stores.
     Stores,
-    /// What follows is fetched anew, when it is known where earlier branches lead: behind a branch on what was read, reads
-    /// come after that.
+    /// Refetch of later instructions once earlier branches are resolved. Reads after a branch on a loaded value and
+    /// this fence come after that load.
     Fetch,
-    /// Earlier accesses of the first class come before later ones of the second. [`Fence::between`] makes it.
+    /// Earlier accesses of the first class before later accesses of the second. Created by [`Fence::between`] for
+    /// classes that no other variant has.
     Other(Class, Class),
 }
 
@@ -195,7 +197,7 @@ impl Fence {
         }
     }
 
-    /// Returns the classes of the earlier and of the later accesses, unless it fetches instructions anew.
+    /// Returns the classes of the earlier and of the later accesses, or `None` for [`Fence::Fetch`].
     pub fn sides(self) -> Option<(Class, Class)> {
         match self {
             Fence::Full => Some((Class::All, Class::All)),
@@ -207,26 +209,26 @@ impl Fence {
     }
 }
 
-/// An operation of read-copy-update, as the Linux kernel has it.
+/// An operation of the Linux kernel's read-copy-update (RCU).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rcu {
-    /// Begins a critical section of a reader.
+    /// Begin of a read-side critical section.
     ReadLock,
-    /// Ends it.
+    /// End of a read-side critical section.
     ReadUnlock,
-    /// Waits for a grace period: the end of all critical sections that have begun. It is a full fence, too.
+    /// Wait for a grace period: the end of all critical sections that have begun. Also a full fence.
     Synchronize,
 }
 
-/// By which of a text's accesses a write is made.
+/// Access of the protocol that performs a write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Via {
-    /// As the text's cores store, and read and write at once.
+    /// The default store or atomic access of the protocol.
     #[default]
     Text,
-    /// In the core's own copy: `write_back`.
+    /// `write_back`: performed in the core's own copy.
     Back,
-    /// At the home, which acknowledges it: `write_partial`.
+    /// `write_partial`: performed and acknowledged by the home.
     Acknowledged,
 }
 
@@ -235,11 +237,11 @@ pub enum Via {
 pub enum Instruction {
     /// Reads a location.
     Load {
-        /// Where the value goes.
+        /// Destination register.
         to: Register,
         /// The location.
         from: Address,
-        /// What it comes before.
+        /// Acquire ordering.
         acquire: Acquire,
     },
     /// Writes a location.
@@ -248,93 +250,93 @@ pub enum Instruction {
         to: Address,
         /// The value.
         value: Operand,
-        /// Whether it comes after earlier accesses.
+        /// True if the store is ordered after all earlier accesses of the thread.
         release: bool,
-        /// By which access it is made.
+        /// Access of the protocol that performs the store.
         via: Via,
     },
-    /// Reads and writes a location at once.
+    /// Reads and writes a location atomically.
     Atomic {
-        /// Where the value found goes.
+        /// Destination register of the old value.
         to: Register,
         /// The location.
         at: Address,
-        /// What is done with it.
+        /// Change of the value.
         change: Change,
         /// The operand.
         value: Operand,
-        /// Whether it comes before all later accesses.
+        /// True if ordered before all later accesses of the thread.
         acquire: bool,
-        /// Whether it comes after all earlier ones.
+        /// True if ordered after all earlier accesses of the thread.
         release: bool,
-        /// Whether the value found is of use. AArch64's fences of loads do not wait for it otherwise.
+        /// True if the old value is returned. AArch64's fences of loads wait only for atomic accesses that return it.
         returns: bool,
-        /// By which access it is made.
+        /// Access of the protocol that performs the write.
         via: Via,
     },
     /// Reads a location and reserves it for the next [`Instruction::StoreConditional`] of the thread.
     LoadReserved {
-        /// Where the value goes.
+        /// Destination register.
         to: Register,
         /// The location.
         from: Address,
-        /// What it comes before.
+        /// Acquire ordering.
         acquire: Acquire,
-        /// Whether it comes after earlier accesses.
+        /// True if ordered after all earlier accesses of the thread.
         release: bool,
     },
-    /// Writes a location if the thread has reserved it and no other thread has written it since. It may fail without a reason.
+    /// Writes a location if the thread has reserved it and no other thread has written it since. May fail spuriously.
     StoreConditional {
-        /// Becomes 0 if the write is made, and 1 if not.
+        /// Destination register of the status: 0 if the write was performed, 1 if it failed.
         status: Register,
         /// The location.
         to: Address,
         /// The value.
         value: Operand,
-        /// Whether it comes before later accesses.
+        /// True if ordered before all later accesses of the thread.
         acquire: bool,
-        /// Whether it comes after earlier accesses.
+        /// True if ordered after all earlier accesses of the thread.
         release: bool,
     },
-    /// Keeps accesses apart.
+    /// Orders earlier accesses of the thread before later ones.
     Fence(Fence),
-    /// Takes part in read-copy-update; for models only.
+    /// Operation of read-copy-update. Only the axiomatic models execute it.
     Rcu(Rcu),
-    /// Chooses one of two values.
+    /// Selects one of two values (conditional move).
     Select {
-        /// Where the chosen value goes.
+        /// Destination register.
         to: Register,
-        /// The register that decides.
+        /// Register that selects.
         on: Register,
-        /// The value, if that holds anything but zero.
+        /// Result if the register is not zero.
         then: Operand,
-        /// The value, if it holds zero.
+        /// Result if the register is zero.
         otherwise: Operand,
     },
-    /// Computes.
+    /// Computes a register from two operands.
     Compute {
-        /// Where the result goes.
+        /// Destination register.
         to: Register,
-        /// How.
+        /// Operation.
         operation: Operation,
-        /// From what.
+        /// First operand.
         a: Operand,
-        /// And what.
+        /// Second operand.
         b: Operand,
     },
-    /// Goes on at a later instruction if a register holds zero, or if it does not.
+    /// Branches forward if a register is zero, or if it is not.
     Branch {
-        /// The register.
+        /// Register tested.
         on: Register,
-        /// Whether zero branches.
+        /// True to branch on zero, false to branch on any other value.
         zero: bool,
-        /// The instruction's place in the thread.
+        /// Index of the target instruction in the thread.
         to: usize,
     },
 }
 
 impl Instruction {
-    /// The address that it accesses.
+    /// Returns the address accessed, if any.
     pub fn address(&self) -> Option<Address> {
         match *self {
             Instruction::Load { from: at, .. }
@@ -346,12 +348,12 @@ impl Instruction {
         }
     }
 
-    /// The location that it accesses, if that is known before the program runs.
+    /// Returns the location accessed, if it is known before the program runs.
     pub fn location(&self) -> Option<Location> {
         self.address()?.direct()
     }
 
-    /// Whether it reads a location.
+    /// Returns true for instructions that read a location.
     pub fn reads(&self) -> bool {
         matches!(
             self,
@@ -361,7 +363,7 @@ impl Instruction {
         )
     }
 
-    /// Whether it writes a location.
+    /// Returns true for instructions that write a location, or may.
     pub fn writes(&self) -> bool {
         matches!(
             self,
@@ -371,7 +373,7 @@ impl Instruction {
         )
     }
 
-    /// Whether it is one of a pair that reserves a location and writes it.
+    /// Returns true for load-reserved and store-conditional instructions.
     pub fn reserves(&self) -> bool {
         matches!(
             self,
@@ -379,7 +381,7 @@ impl Instruction {
         )
     }
 
-    /// Whether it reads, and others come after that.
+    /// Returns true for reads that are ordered before later accesses. A store-conditional returns false.
     pub fn acquires(&self) -> bool {
         match self {
             Instruction::Load { acquire, .. } | Instruction::LoadReserved { acquire, .. } => {
@@ -390,7 +392,7 @@ impl Instruction {
         }
     }
 
-    /// The register that it fills.
+    /// Returns the destination register, if any.
     pub fn fills(&self) -> Option<Register> {
         match *self {
             Instruction::Load { to, .. }
@@ -404,80 +406,80 @@ impl Instruction {
     }
 }
 
-/// A thread.
+/// A thread of a test.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Thread {
-    /// Its instructions.
+    /// Instructions in program order.
     pub code: Vec<Instruction>,
-    /// What its registers hold at first.
+    /// Initial register values.
     pub registers: Vec<i64>,
-    /// Their names. One that begins with a dot is none of the test's own, and is not observed.
+    /// Register names. A name that begins with a dot denotes a temporary of the reader, which is not observed.
     pub names: Vec<String>,
 }
 
-/// What a condition speaks of.
+/// A register or location whose final value a condition names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Observed {
-    /// A register of a thread at its end.
+    /// Final value of a register, by thread and register.
     Register(usize, Register),
-    /// A location at the end.
+    /// Final value of a location.
     Location(Location),
 }
 
-/// A statement about one end of a program.
+/// Proposition about one outcome of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Claim {
-    /// Something has a value.
+    /// The observed register or location has this value.
     Is(Observed, i64),
-    /// Both hold.
+    /// Conjunction.
     And(Box<Claim>, Box<Claim>),
-    /// One holds.
+    /// Disjunction.
     Or(Box<Claim>, Box<Claim>),
-    /// It does not hold.
+    /// Negation.
     Not(Box<Claim>),
-    /// It holds always.
+    /// Always true.
     True,
 }
 
-/// What is asked of all ends.
+/// Quantifier of the claim over all outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantifier {
-    /// Some end fulfils the claim.
+    /// At least one outcome satisfies the claim.
     Exists,
-    /// No end fulfils it.
+    /// No outcome satisfies the claim.
     NotExists,
-    /// All ends fulfil it.
+    /// All outcomes satisfy the claim.
     Forall,
 }
 
 /// A litmus test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// Its name.
+    /// Name of the test.
     pub name: String,
     /// Names of the locations.
     pub locations: Vec<String>,
-    /// What they hold at first.
+    /// Initial value of each location.
     pub initial: Vec<i64>,
-    /// The threads.
+    /// Threads, by number.
     pub threads: Vec<Thread>,
-    /// What is asked.
+    /// Quantifier of the condition.
     pub quantifier: Quantifier,
-    /// About what.
+    /// Claim that the quantifier ranges over.
     pub claim: Claim,
-    /// What outcomes show beside what the claim speaks of.
+    /// Registers and locations that outcomes show in addition to those of the claim.
     pub listed: Vec<Observed>,
-    /// Holds of every outcome: an execution whose end does not fulfil it is none of the test.
+    /// Filter: executions whose final state does not satisfy it are not executions of the test.
     pub filter: Claim,
 }
 
-/// An outcome of a program: the values of what is observed.
+/// An outcome of a program: final values of the observed registers and locations.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct End(pub BTreeMap<Observed, i64>);
 
 impl Program {
-    /// Returns what an outcome shows: what the claim speaks of and what is listed. Where both are empty, an outcome shows all
-    /// locations, and every register of the test that a load or an atomic access fills.
+    /// Returns the registers and locations that an outcome shows: those of the claim and those listed. If both are
+    /// empty, an outcome shows all locations, and all registers of the test that a memory access writes.
     pub fn observed(&self) -> Vec<Observed> {
         let mut all = self.listed.clone();
         collect(&self.claim, &mut all);
@@ -503,7 +505,7 @@ impl Program {
         all
     }
 
-    /// Whether an end fulfils the claim.
+    /// Returns true if an outcome satisfies the claim.
     pub fn holds(&self, end: &End) -> bool {
         holds(&self.claim, &|observed| end.0.get(observed).copied())
     }
@@ -524,7 +526,7 @@ impl Program {
         };
     }
 
-    /// How something observed is called: `0:X2` or `[x]`.
+    /// Returns the name of an observed register or location: `0:X2` or `[x]`.
     pub fn name_of(&self, observed: &Observed) -> String {
         match observed {
             Observed::Register(thread, register) => {
@@ -534,19 +536,19 @@ impl Program {
         }
     }
 
-    /// Returns the location whose address a value is.
+    /// Returns the name of the location whose address is `value`, if any.
     pub fn pointee(&self, value: i64) -> Option<&str> {
         let location = usize::from(location_at(value)?);
         self.locations.get(location).map(String::as_str)
     }
 
-    /// A value as the herd tools write it: a number, or the name of the location whose address it is.
+    /// Formats a value as the herd tools do: as a number, or as the name of the location with this address.
     pub fn value_name(&self, value: i64) -> String {
         let pointee = self.pointee(value).map(str::to_string);
         pointee.unwrap_or_else(|| value.to_string())
     }
 
-    /// Whether threads compute with addresses.
+    /// Returns true if registers, initial values or instructions use addresses as data.
     pub fn has_addresses(&self) -> bool {
         let registers = self.threads.iter().flat_map(|thread| &thread.registers);
         let mut values = registers.chain(&self.initial);
@@ -555,13 +557,14 @@ impl Program {
             || code.any(|one| matches!(one.address(), Some(Address::Indirect(_))))
     }
 
-    /// Returns true if only axioms decide what the program shows: no core here reserves locations or waits for a grace period.
+    /// Returns true if only the axiomatic models can give the outcomes: no core here executes reservations or RCU
+    /// operations.
     pub fn needs_axioms(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
         code.any(|one| one.reserves() || matches!(one, Instruction::Rcu(_)))
     }
 
-    /// An end in words: `0:X2=0; 1:X2=1`.
+    /// Formats an outcome: `0:X2=0; 1:X2=1`.
     pub fn words(&self, end: &End) -> String {
         let all = end.0.iter();
         let all = all.map(|(observed, value)| {
@@ -570,7 +573,7 @@ impl Program {
         all.collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether all that is asked holds of all ends together.
+    /// Returns true if the set of all outcomes satisfies the quantified claim.
     pub fn fulfilled<'e>(&self, ends: impl IntoIterator<Item = &'e End>) -> bool {
         let mut ends = ends.into_iter();
         match self.quantifier {

@@ -1,4 +1,4 @@
-//! Whether the classic programs and bursts of stores find on a text's caches the memory model that the text promises.
+//! Conformance of a protocol's caches to its memory model, by the classic programs and bursts of stores.
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -15,66 +15,67 @@ use crate::program::{End, Program};
 use crate::run::{run_on, shortest, Found, Options, Shortest};
 use crate::warm::judging;
 
-/// What programs have found.
+/// Result of a conformance check.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Promised {
-    /// The model.
+    /// Memory model.
     pub model: Model,
     /// Names of the programs that were run.
     pub programs: BTreeSet<String>,
-    /// Threads of a program, at most.
+    /// Maximum number of threads of the programs.
     pub threads: usize,
-    /// Accesses of a thread, at most.
+    /// Maximum number of accesses of a thread.
     pub accesses: usize,
-    /// Homes that share the lines.
+    /// Number of homes.
     pub homes: u16,
-    /// Placements in which programs were run: of their threads on kinds of remotes, and of their locations at homes.
+    /// Number of runs, over all placements of threads on kinds of remotes and of locations at homes.
     pub placements: usize,
-    /// Lines that caches give up unasked while a program runs, at most.
+    /// Maximum number of spontaneous evictions and downgrades in a run.
     pub gives_up: u8,
-    /// States visited.
+    /// Number of states visited.
     pub states: usize,
-    /// Programs that the caches have no way to run: atomic accesses where the home performs stores.
+    /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
+    /// performs stores.
     pub left_out: usize,
-    /// Programs that no thread of a kind can run: it has no row for an access that they need.
+    /// Number of placements in which a kind of remote has no row for an access that its thread needs.
     pub lacking: usize,
-    /// How that ended.
+    /// Verdict.
     pub ended: Ended,
 }
 
-/// How it ended.
+/// Verdict of a conformance check.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ended {
-    /// Each program shows only what the model allows.
+    /// All outcomes of all programs are allowed by the model.
     Holds,
-    /// A program shows what it does not allow, or goes wrong.
+    /// A program has a forbidden outcome, violates a property, or cannot complete.
     Broken {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// The kinds of remotes that its threads run on, if the text has several.
+        /// Kinds of remotes of its threads, if the protocol has several.
         kinds: Option<String>,
-        /// What it shows.
+        /// Description of the violation.
         what: String,
-        /// A shortest path there, if the program has one that can be drawn.
+        /// A shortest path to the violation, if one can be drawn.
         path: Option<Box<Shortest>>,
     },
-    /// Not all could be run to their ends.
+    /// Some programs could not be run to completion; the reason.
     Undecided(String),
-    /// It was told to stop.
+    /// Cancelled by the caller.
     Interrupted,
 }
 
-/// A program, and how often caches may give up lines that they were not asked for while it runs.
+/// A program, with its limit on spontaneous steps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TestRun {
     /// The program.
     pub program: Program,
-    /// Evictions and the like, at most.
+    /// Maximum number of spontaneous evictions and downgrades.
     pub gives_up: u8,
 }
 
-/// The classic programs of at most so many threads. What caches give up by themselves makes states, and is there in the
-/// plain programs.
+/// Returns the classic programs of at most `most` threads. Spontaneous evictions add many states, so variations with
+/// three or more threads run without them.
 pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
     let programs = judging(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= most);
@@ -85,7 +86,7 @@ pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
     runs.collect()
 }
 
-/// The bursts of stores of at most so many threads.
+/// Returns the bursts of stores of at most `most` threads.
 pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
     let programs = bursts::programs(model).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= most);
@@ -96,9 +97,11 @@ pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
     runs.collect()
 }
 
-/// Runs programs, placed on kinds of remotes in every way, before cores that keep the orders of the text's accesses; without
-/// these, before those that have the model of themselves. `home` gives the home of so many caches; `goes_on` is asked now and
-/// then. `states` is how many states of each program are visited at most.
+/// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
+///
+/// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
+/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `goes_on` and
+/// stop when it returns false.
 pub fn judge<'h>(
     protocol: &Protocol,
     model: Model,
@@ -166,7 +169,7 @@ pub fn judge<'h>(
                 let ended = end(run, &program, (protocol, &kinds), model);
                 match ended {
                     None => {}
-                    // Another program may be violated, which wins.
+                    // Another program may show a violation, which takes precedence.
                     Some((Ended::Undecided(why), _)) => {
                         undecided.get_or_insert(why);
                     }
@@ -194,7 +197,7 @@ pub fn judge<'h>(
 }
 
 impl Promised {
-    /// Counts a program that was run in so many placements of its locations.
+    /// Counts a program that was run in this number of placements of its locations.
     fn count(&mut self, program: &Program, placements: usize) {
         let accesses = program.threads.iter().map(|thread| {
             let code = thread.code.iter();
@@ -207,7 +210,8 @@ impl Promised {
         self.programs.insert(program.name.clone());
     }
 
-    /// Adds results of other programs, or of the same with other sizes. A violation wins over an undecided program.
+    /// Adds results of other programs, or of the same programs with other sizes. A violation takes precedence over an
+    /// undecided program.
     pub fn extend(&mut self, other: Promised) {
         self.programs.extend(other.programs);
         self.threads = self.threads.max(other.threads);
@@ -227,11 +231,11 @@ impl Promised {
     }
 }
 
-/// The programs of each way of placing threads on kinds.
+/// Groups programs by the placement of their threads on kinds of remotes.
 fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Program>> {
     let mut all: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
     for program in programs {
-        // Three threads have few ways.
+        // Programs of three threads have few placements.
         for kinds in Kinds::every(protocol, &program).unwrap_or_default() {
             all.entry(kinds).or_default().push(program.clone());
         }
@@ -239,7 +243,8 @@ fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Pr
     all
 }
 
-/// What ends the work, if something does, with the outcome that does.
+/// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
+/// violation.
 fn end(
     run: Found,
     program: &Program,
@@ -283,7 +288,7 @@ fn end(
         Found::TooMany => undecided(format!("{} has too many states", program.name)),
         Found::Interrupted => Some((Ended::Interrupted, None)),
         Found::Lacks(what) => undecided(what),
-        // They are left out.
+        // The caller counts these programs as left out.
         Found::Cannot(_) => None,
     }
 }

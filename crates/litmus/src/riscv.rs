@@ -12,7 +12,7 @@ pub(crate) const RISCV: Dialect = Dialect {
     instruction,
 };
 
-/// The names of the calling convention, in the order of the registers.
+/// Register names of the calling convention, by register number.
 const NAMES: [&str; 32] = [
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
     "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",
@@ -100,7 +100,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         let value = code.operand(parts[1], "")?;
         let at = address(code, parts[2])?;
         let both = acquires && releases;
-        // What returns nothing is a store, and what changes nothing a load.
+        // A swap without a destination is a store, and an addition or OR of zero is a load.
         if !both && change == Change::Set && code.is_zero(parts[0]) {
             let store = Instruction::Store {
                 to: at,
@@ -211,7 +211,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             };
             code.emit(whole, Instruction::Fence(Fence::between(before, after)))
         }
-        // It keeps reads before everything, and writes before writes.
+        // `FENCE.TSO` orders reads before all accesses, and writes before writes.
         "FENCE.TSO" => {
             code.emit(whole, Instruction::Fence(Fence::Loads))?;
             code.emit(whole, Instruction::Fence(Fence::Stores))
@@ -241,7 +241,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
 }
 
-/// The name of an instruction without its annotations, and whether these acquire and release.
+/// Returns the name of an instruction without its annotations, and flags for acquire and release.
 fn annotated(name: &str) -> (&str, bool, bool) {
     for (annotation, acquires, releases) in [
         (".AQ.RL", true, true),
@@ -256,7 +256,7 @@ fn annotated(name: &str) -> (&str, bool, bool) {
     (name, false, false)
 }
 
-/// What a plain load comes before.
+/// Returns the acquire ordering of a load.
 fn loads(acquires: bool) -> Acquire {
     match acquires {
         true => Acquire::Later,
@@ -264,7 +264,7 @@ fn loads(acquires: bool) -> Acquire {
     }
 }
 
-/// Computes a word of 32 bits, whose sign fills the register.
+/// Adds a 32-bit computation with a sign-extended result.
 fn narrowed(
     code: &mut Code,
     cell: Piece,
@@ -278,7 +278,7 @@ fn narrowed(
         .map(|_| ())
 }
 
-/// The operations on words of 32 bits.
+/// Returns the operation of a 32-bit instruction.
 fn of_words(name: &str) -> Option<Operation> {
     Some(match name {
         "ADDW" | "ADDIW" => Operation::Add,
@@ -314,7 +314,8 @@ fn atomic(name: &str) -> Option<Change> {
     })
 }
 
-/// What stands before or behind a fence: `r`, `w` or `rw`; devices are not modelled.
+/// Parses the predecessor or successor set of a fence: `r`, `w` or `rw`. Device accesses (`i`, `o`) are ignored beside
+/// these.
 fn class(piece: Piece) -> Result<Class> {
     let has = |letter: char| piece.text.contains(letter);
     if piece.text.is_empty() || !piece.text.chars().all(|c| "iorw".contains(c)) {
@@ -348,7 +349,7 @@ fn branches<'t>(
     code.branch(cell, on, zero, label)
 }
 
-/// `0(x6)` or `(x6)`.
+/// Parses an address: `0(x6)` or `(x6)`.
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = parts else {

@@ -1,4 +1,4 @@
-//! What a program shows on a protocol.
+//! Exhaustive runs of a litmus test on the caches of a protocol.
 
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
@@ -17,27 +17,27 @@ use crate::models::end;
 use crate::program::{End, Location, Program};
 use crate::story::{Change, Did, Story};
 
-/// How a program is run.
+/// Options of an exhaustive run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What stands between threads and caches.
+    /// Kind of core between threads and caches.
     pub cores: Cores,
-    /// How often, in all, caches give up lines, or rights, that they were not asked for.
+    /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together.
     pub gives_up: u8,
-    /// Equal messages, and messages of one order, that there is room for in each line.
+    /// Channel capacity per line: number of equal messages, and of messages of one order.
     pub room: u16,
-    /// States to visit, at most.
+    /// Maximum number of states to visit.
     pub most: usize,
-    /// Where locations lie, if there are several homes.
+    /// Placement of the locations at the homes, if there are several.
     pub placed: Placed,
 }
 
-/// Where the locations of a program lie.
+/// Placement of a program's locations at the homes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placed {
-    /// At the homes in every way.
+    /// Every placement.
     InEveryWay,
-    /// One after the other at one home after the other.
+    /// Round robin: each location at the next home.
     InTurn,
 }
 
@@ -53,17 +53,17 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// All ends.
+    /// All outcomes.
     Ends {
-        /// The ends.
+        /// Outcomes.
         ends: BTreeSet<End>,
-        /// States visited.
+        /// Number of states visited.
         states: usize,
     },
-    /// Something is wrong with the protocol.
+    /// The protocol violates a property.
     Wrong(Wrong),
     /// No outcome is reachable from some reachable state.
     Stuck {
@@ -72,18 +72,18 @@ pub enum Found {
         /// True if steps go on for ever from that state (livelock), false if no step is possible (deadlock).
         livelock: bool,
     },
-    /// There are more states than were to be visited.
+    /// State limit reached.
     TooMany,
-    /// It was told to stop.
+    /// Cancelled by the caller.
     Interrupted,
-    /// A thread needs an access that its cache has no row for.
+    /// A thread needs an access for which its cache has no row.
     Lacks(String),
     /// The protocol has no access with which the program could be run.
     Cannot(String),
 }
 
-/// All ends of a program whose threads run on the caches of a protocol, one on each, all of the first kind. `goes_on` is
-/// asked now and then.
+/// Returns all outcomes of a program whose threads run on the caches of a protocol, each thread on its own cache of the
+/// first kind. The run polls `goes_on` and stops when it returns false.
 pub fn run(
     protocol: &Protocol,
     home: &Controller,
@@ -95,7 +95,7 @@ pub fn run(
     run_placed((protocol, home), &kinds, program, options, goes_on)
 }
 
-/// The same on caches of these kinds.
+/// As [`run`], on caches of these kinds.
 pub fn run_placed(
     (protocol, home): (&Protocol, &Controller),
     kinds: &Kinds,
@@ -108,8 +108,9 @@ pub fn run_placed(
     run_on(&mut lines, program, options, goes_on)
 }
 
-/// All ends of programs of as many threads before the lower level of two, the protocols with their homes from the upper to
-/// the lower. What is shown in one seating of the threads is shown: each may have a cluster of its own, or share one.
+/// Returns all outcomes of each program on the lower of two cache levels. `levels` is the upper level, then the lower.
+/// All programs have the same number of threads. Outcomes are the union over all assignments of threads to clusters and
+/// caches.
 pub fn run_below(
     levels: [(&Protocol, &Controller); 2],
     programs: &[Program],
@@ -157,8 +158,8 @@ pub fn run_below(
     all
 }
 
-/// The ends of a program on lines of which some may be known from other programs of as many threads, and no more locations than they
-/// were made for.
+/// Returns all outcomes of a program on `lines`, which keep states of earlier programs with the same number of threads.
+/// The program has at most as many locations as `lines` was created for.
 pub fn run_on(
     lines: &mut Lines,
     program: &Program,
@@ -172,7 +173,7 @@ pub fn run_on(
     lines.forget();
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
-    // What is shown in one placement of the locations is shown.
+    // Outcomes are the union over all placements.
     let (mut all, mut visited) = (BTreeSet::new(), 0);
     for placement in runner.placements(options) {
         runner.placement = placement;
@@ -191,18 +192,18 @@ pub fn run_on(
     }
 }
 
-/// A way to an end than which none is shorter.
+/// A shortest path to an outcome.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shortest {
-    /// How many steps it has: each is an access that a thread begins, or reads out of its own stores, something else that it
-    /// asks for, or one thing that happens without the threads, as a message that arrives.
+    /// Number of steps. A step is an access that a thread begins, a forwarded load, or a fence or acquire requested
+    /// from a cache. It may also be a step of the protocol alone, such as the delivery of a message.
     pub steps: usize,
-    /// What happens on it, among threads and homes.
+    /// Sequence chart of the path, with threads and homes.
     pub told: Sequence,
 }
 
-/// A shortest way to an end that is wanted, or to where nothing leads on if that is (`None`). Nothing if there is none, or if
-/// there are two levels of caches.
+/// Returns a shortest path to an outcome that satisfies `wanted`, or to a state from which no outcome is reachable if
+/// `wanted(None)`. Returns `None` if there is no such path, or with two levels of caches.
 pub fn shortest(
     lines: &mut Lines,
     program: &Program,
@@ -233,23 +234,24 @@ pub fn shortest(
     })
 }
 
-/// The states of a way.
+/// States of a path, from the initial state.
 type Way = Vec<Vec<u32>>;
 
-/// Of messages that are ordered across lines, which lines they are of, from the first to the last.
+/// Queues of messages that are ordered across lines: the line of each message, oldest first.
 type Queues = BTreeMap<Queue, Vec<u8>>;
 
-/// A row of numbers is a state: its lines, its threads, its queues, and how often caches may still give something up.
+/// Exploration of one program. A state is a row of numbers: its lines, its threads, its queues, and the remaining
+/// number of spontaneous steps.
 struct Runner<'r, 'p> {
     lines: &'r mut Lines<'p>,
     program: &'r Program,
     threads: Vec<Thread<'r>>,
-    /// The line of each location, where one world has all lines.
+    /// Line of each location, if one world contains all lines.
     placement: Vec<u8>,
     queues: Numbered<Queues>,
-    /// The state that is being made.
+    /// Successor under construction.
     next: Vec<u32>,
-    /// Whether a thread has read and written at once, and was not told what it read.
+    /// True after an atomic access completed without returning the old value.
     unread: bool,
 }
 
@@ -279,7 +281,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
     }
 
-    /// All ends, or a shortest way to what is wanted.
+    /// Explores all states in breadth-first order. Returns the result, and the path to the first state that satisfies
+    /// `wanted`.
     fn explore(
         &mut self,
         options: &Options,
@@ -299,7 +302,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         first.push(u32::from(options.gives_up));
         let mut states = Rows::default();
         states.add(&first);
-        // Of each state the one that it was met from; they are visited in the order in which they are met.
+        // Predecessor of each state. States are visited in the order in which they are found.
         let mut from: Vec<u32> = vec![0];
         let mut ends = BTreeSet::new();
         let mut graph = Graph::default();
@@ -330,7 +333,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 if new {
                     from.push(number as u32);
                 }
-                // No cache has to give up a line, so an outcome must be reachable without that.
+                // Spontaneous evictions and downgrades are optional, so an outcome must be reachable without them.
                 if !gives_up {
                     graph.add_edge(to as u32);
                 }
@@ -366,7 +369,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         Ok((Found::Ends { ends, states }, None))
     }
 
-    /// What happens on a way.
+    /// Returns the sequence chart of a path, or `None` with two levels of caches.
     fn story(&mut self, way: &Way) -> Option<Sequence> {
         let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
@@ -414,7 +417,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         Some(story.sequence())
     }
 
-    /// Where the threads stand in a state.
+    /// Index of the first thread in a state.
     fn first_thread(&self) -> usize {
         match self.lines.joined() {
             true => 1,
@@ -422,7 +425,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
     }
 
-    /// The number of a location's world in a state, and which of its lines the location is.
+    /// Returns the index of a location's world in a state, and the location's line in that world.
     fn place(&self, location: u8) -> (usize, u8) {
         match self.lines.joined() {
             true => (0, self.placement[usize::from(location)]),
@@ -469,7 +472,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 self.next[place] = core;
                 each(Did::Forwards(number as u8), &self.next, false);
             }
-            // One access of a thread and line at a time.
+            // A thread has at most one outstanding access per line.
             let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
             for &wish in wishes.iter() {
                 let (world, within) = self.place(wish.location());
@@ -502,7 +505,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         Ok(())
     }
 
-    /// The state after something has happened to a line. False if a message of another line arrives before.
+    /// Builds in `self.next` the state after a step of a line. Returns false if an earlier message of another line, in
+    /// the same order, must be delivered first.
     fn moves(&mut self, state: &[u32], line: usize, step: &Move) -> bool {
         let next = &mut self.next;
         next.clear();
@@ -528,7 +532,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             }
             next[queues] = self.queues.number(&all).0;
         }
-        // Threads hear that their accesses have ended, and go on to their next ones.
+        // Complete the accesses of the threads, which then begin their next ones.
         let threads = self.first_thread();
         for &finished in &step.ended {
             let (thread, access) = match finished {
@@ -605,7 +609,7 @@ impl Graph {
     }
 }
 
-/// The states on the way to one.
+/// Returns the path to a state, from the initial state.
 fn way(states: &Rows, from: &[u32], mut number: usize) -> Way {
     let mut way = vec![states.row(number).to_vec()];
     while number != 0 {
@@ -616,17 +620,17 @@ fn way(states: &Rows, from: &[u32], mut number: usize) -> Way {
     way
 }
 
-/// What is known of a thread at some place.
+/// Cached properties of one state of a thread.
 struct Known {
     wishes: Rc<[Wish]>,
-    /// What it asks for that is about no line.
+    /// Fences and acquires that the thread may request now.
     asks: [Option<Asked>; 2],
     stopped: bool,
-    /// The cores that it becomes by reading out of its own stores, once that was asked.
+    /// Successors by store forwarding, computed on first use.
     forwards: Option<Rc<[u32]>>,
 }
 
-/// A thread, and wherever it was met.
+/// A thread with all of its states found so far.
 struct Thread<'r> {
     program: &'r Program,
     number: usize,
@@ -654,7 +658,7 @@ impl<'r> Thread<'r> {
         &self.known[core as usize]
     }
 
-    /// It goes on as far as nobody sees, and is numbered there.
+    /// Settles a core and returns the number of its state.
     fn number(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
         core.settle(code, self.buffers);
@@ -672,7 +676,7 @@ impl<'r> Thread<'r> {
         number
     }
 
-    /// It reads out of its own stores, in every way it can.
+    /// Returns the successors of a state by store forwarding, one per load that can be forwarded.
     fn forward(&mut self, core: u32) -> Rc<[u32]> {
         if let Some(known) = &self.known(core).forwards {
             return Rc::clone(known);
@@ -690,7 +694,7 @@ impl<'r> Thread<'r> {
         after
     }
 
-    /// What it asked for has ended.
+    /// Returns the state after the requested fence or acquire has completed.
     fn answered(&mut self, core: u32, asked: Asked) -> u32 {
         let mut next = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
@@ -698,7 +702,7 @@ impl<'r> Thread<'r> {
         self.number(next)
     }
 
-    /// Its access at a line has ended with this value.
+    /// Returns the state after the access to a location has completed with this value.
     fn ended(&mut self, core: u32, line: u8, value: i64) -> u32 {
         if let Some(&next) = self.ended.get(&(core, line, value)) {
             return next;

@@ -1,29 +1,30 @@
-//! The classic programs: cycles of a few accesses, each thread with two of them at two locations.
+//! Exhaustive generation of small programs on two locations.
 
 use crate::program::{
     Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, Thread, Via,
 };
 
-/// A read or a write, and the location.
+/// A read or write of a location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Whether it writes.
+    /// True for a write.
     pub writes: bool,
-    /// The location, 0 or 1.
+    /// Location, 0 or 1.
     pub at: u8,
 }
 
-/// Every program of so many threads of so many accesses at two locations, a fence before each thread's last access or
-/// not, up to the names of locations and the order of threads. What is asked says nothing: all ends are of interest.
+/// Returns every program of this size on two locations. Programs that differ only in the names of locations or in the
+/// order of threads count once. `fenced` puts a full fence before each thread's last access. The condition is trivial:
+/// all outcomes are of interest.
 pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
-    // An access is a digit: its location and whether it writes. A thread is a number of such digits.
+    // An access is a two-bit digit: location, and 1 for a write. A thread is a number of such digits.
     let kinds = 1usize << (2 * accesses);
     let mut programs = Vec::new();
     for number in 0..kinds.pow(threads as u32) {
         let digits: Vec<usize> = (0..threads)
             .map(|thread| number / kinds.pow(thread as u32) % kinds)
             .collect();
-        // Threads in order, and of the two names of locations the one that comes first.
+        // Keep one program per symmetry class: threads sorted, and the smaller of the two namings of locations.
         let mut swapped: Vec<usize> = digits
             .iter()
             .map(|digit| digit ^ (0..accesses).map(|a| 1 << (2 * a)).sum::<usize>())
@@ -42,7 +43,7 @@ pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
                 (0..accesses).map(step).collect()
             })
             .collect();
-        // Where nobody writes, or nobody reads, there is one end.
+        // Without writes there is one outcome. Without reads, only the final values of the locations vary.
         let flat = || steps.iter().flatten();
         if flat().any(|s| s.writes) && flat().any(|s| !s.writes) {
             programs.push(program(&steps, fenced));
@@ -51,7 +52,7 @@ pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
     programs
 }
 
-/// A program of these accesses. Each write writes another value.
+/// Returns the program with these accesses. All writes have different values.
 pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
     let mut value = 0;
     let mut name = Vec::new();

@@ -1,7 +1,8 @@
-//! What happens on the way to an end, step by step, to be drawn.
+//! Sequence charts of the paths to outcomes.
 //!
-//! A step is told by what differs after it: messages that are no longer under way have been taken, new ones were sent by who
-//! took them, and memory, registers of homes and threads are not what they were. So nothing that runs programs has to tell.
+//! The chart compares the states before and after each step. Messages that disappear were received, and their receiver
+//! sent the new messages. Changes of memory, of homes' registers and of threads are drawn too. The code that runs
+//! programs therefore needs no instrumentation.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::value_text::{AgentNames, Contents};
@@ -12,40 +13,40 @@ use crate::cores::{Asked, Core, Wish};
 use crate::program::{Location, Program, Update, Via};
 use crate::values::{Values, Written};
 
-/// What a thread does in a step of its own.
+/// Action of a thread in a step, by thread number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Did {
-    /// It begins an access.
+    /// The thread begins an access.
     Begins(u8, Wish),
-    /// It asks for what is about no line.
+    /// The thread requests a fence or an acquire from its cache.
     Asks(u8, Asked),
-    /// It reads out of its own stores.
+    /// A load is forwarded from the thread's own stores.
     Forwards(u8),
-    /// Something happens without it.
+    /// Step of caches or homes alone.
     Nothing,
 }
 
-/// What differs before and after a step.
+/// States before and after a step.
 pub struct Change<'s> {
     /// The system of the world that changes.
     pub system: &'s System<'s>,
-    /// The location of each of its lines; nothing where no location is.
+    /// Location of each line of the world, if any.
     pub locations: &'s [Option<Location>],
-    /// The world, if one changes.
+    /// World before and after the step, if one changes.
     pub worlds: Option<[&'s World<Values>; 2]>,
-    /// The threads.
+    /// Threads before and after the step.
     pub cores: [&'s [Core]; 2],
 }
 
-/// A message under way, the number of the step that sent it, and its sender.
+/// A message in flight, its number in the chart, and its sender.
 type UnderWay = (Flight<Values>, u32, usize);
 
-/// A sequence as it is told.
+/// Sequence chart under construction.
 pub struct Story<'s> {
     program: &'s Program,
-    /// The thread of each remote.
+    /// Thread of each remote.
     threads: Vec<usize>,
-    /// Remotes by the names of their threads, and homes.
+    /// Names of the agents; a remote has the name of its thread.
     names: AgentNames,
     sequence: Sequence,
     under_way: Vec<UnderWay>,
@@ -53,7 +54,8 @@ pub struct Story<'s> {
 }
 
 impl<'s> Story<'s> {
-    /// Nothing has happened among the threads of a program, of which each remote has one, and so many homes of one name.
+    /// Creates an empty chart of a program's threads and homes. `threads` gives the thread of each remote, and the pair
+    /// gives the name of the homes and their number.
     pub fn new(
         program: &'s Program,
         (home, homes): (&str, usize),
@@ -83,7 +85,7 @@ impl<'s> Story<'s> {
         }
     }
 
-    /// All that was told.
+    /// Returns the chart.
     pub fn sequence(self) -> Sequence {
         self.sequence
     }
@@ -101,7 +103,7 @@ impl<'s> Story<'s> {
         self.step(agent, Action::Does { what });
     }
 
-    /// Tells a step.
+    /// Adds a step to the chart.
     pub fn tell(&mut self, did: Did, change: &Change) {
         let name = |at: Location| &self.program.locations[usize::from(at)];
         let mut actor = match did {
@@ -160,7 +162,7 @@ impl<'s> Story<'s> {
         }
     }
 
-    /// The receiver takes a message; gives who that is.
+    /// Adds the receipt of a message. Returns the receiver.
     fn takes(&mut self, flight: &Flight<Values>, change: &Change) -> usize {
         let same = self
             .under_way
@@ -200,7 +202,7 @@ impl<'s> Story<'s> {
         self.under_way.push((flight, number, from));
     }
 
-    /// The lifeline of a line's home.
+    /// Returns the lifeline of a line's home.
     fn home(&self, line: u8, change: &Change) -> usize {
         let homes = usize::from(change.system.protocol.homes);
         self.program.threads.len() + usize::from(line) % homes
@@ -213,7 +215,7 @@ impl<'s> Story<'s> {
         }
     }
 
-    /// A message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
+    /// Formats a message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
     fn words(&self, flight: &Flight<Values>, change: &Change) -> String {
         let message = change.system.protocol.message(flight.message);
         let mut parts = Vec::new();
@@ -235,7 +237,7 @@ impl<'s> Story<'s> {
         }
     }
 
-    /// What homes have written to memory, and what they count.
+    /// Adds the changes of memory and of the homes' registers.
     fn home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
         let system = change.system;
         for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
@@ -245,7 +247,7 @@ impl<'s> Story<'s> {
                 let name = &self.program.locations[usize::from(at)];
                 self.does(home, format!("writes {name} = {}", new.memory.1));
             }
-            // Registers are one for all lines of a home.
+            // All lines of a home share its registers.
             if line >= usize::from(system.protocol.homes) {
                 continue;
             }
@@ -262,8 +264,8 @@ impl<'s> Story<'s> {
     }
 }
 
-/// The messages in flight, sorted, without what changes while a message stays in flight: the order among messages, and the
-/// rank of a posted store.
+/// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
+/// among messages, and the rank of a posted store.
 fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
@@ -281,7 +283,7 @@ fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
     flights
 }
 
-/// Those that are in the first list alone, and in the second alone.
+/// Returns the elements of the first list alone and those of the second alone (multiset difference).
 fn differ<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
     let mut gone = Vec::new();
     for one in before {

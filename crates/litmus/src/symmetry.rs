@@ -1,4 +1,4 @@
-//! Programs that are the same when their threads change places.
+//! Thread symmetries of programs.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::program::{
     Address, Change, Claim, Instruction, Location, Observed, Operand, Program, Register,
 };
 
-/// Of each thread the one whose place it takes, for every way in which threads may change places so that program, first
-/// values and claim stay what they are but for the names of locations and registers. The first changes nothing.
+/// Returns the permutations of threads that preserve code, initial values and claim, up to renaming of locations and
+/// registers. The first is the identity.
 ///
-/// Addresses as values name locations, too, so that a program with them is taken to have no other symmetry.
+/// Addresses as values also name locations, so a program that uses addresses has only the identity.
 pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     if program.has_addresses() {
@@ -19,7 +19,7 @@ pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     found
 }
 
-/// What takes the place of what, so far: threads, locations, and the registers of each thread.
+/// Partial symmetry: images of threads, of locations, and of the registers of each thread.
 #[derive(Clone, Default)]
 struct Turned {
     threads: Vec<usize>,
@@ -35,7 +35,7 @@ fn extend(program: &Program, turned: &Turned, found: &mut Vec<Vec<usize>>) {
         }
         return;
     }
-    // Its own place comes first, so that what changes nothing is found first.
+    // Try the thread itself first, so that the identity is found first.
     let others = (0..program.threads.len()).filter(|other| *other != next);
     for other in std::iter::once(next).chain(others) {
         let mut longer = turned.clone();
@@ -45,7 +45,7 @@ fn extend(program: &Program, turned: &Turned, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// One stands for the other, unless one of them stands in another pair.
+/// Maps `one` to `other`. Returns false if either is already in a different pair.
 fn pair<T: Ord + Copy>(all: &mut BTreeMap<T, T>, one: T, other: T) -> bool {
     match all.get(&one) {
         Some(known) => *known == other,
@@ -58,7 +58,7 @@ fn pair<T: Ord + Copy>(all: &mut BTreeMap<T, T>, one: T, other: T) -> bool {
 }
 
 impl Turned {
-    /// Whether a thread may stand for another, which is noted.
+    /// Maps thread `one` to `other`. Returns false if their code does not match.
     fn takes(&mut self, program: &Program, one: usize, other: usize) -> bool {
         let [a, b] = [one, other].map(|number| &program.threads[number].code);
         self.threads.push(other);
@@ -213,13 +213,13 @@ impl Turned {
         }
     }
 
-    /// Of the thread that was noted last.
+    /// Maps a register of the thread mapped last.
     fn register(&mut self, a: Register, b: Register) -> bool {
         let last = self.registers.last_mut();
         last.is_some_and(|registers| pair(registers, a, b))
     }
 
-    /// Whether first values and claim stay what they are.
+    /// Returns true if the symmetry preserves initial values, claim, filter and listed observations.
     fn keeps(&self, program: &Program) -> bool {
         let value = |at: Location| program.initial[usize::from(at)];
         let mut locations = self.locations.iter();
@@ -229,7 +229,7 @@ impl Turned {
         });
         let first = |(thread, register): (usize, Register)| {
             let thread = &program.threads[thread];
-            // What is none of the test's own is not observed.
+            // Temporaries of the reader are not observed.
             let hidden = thread.names[register].starts_with('.');
             (thread.registers[register], hidden)
         };
@@ -244,7 +244,7 @@ impl Turned {
             })
     }
 
-    /// The claim about what has taken the places, if it speaks of nothing else.
+    /// Returns the image of a claim in normal form, if the symmetry maps everything that it names.
     fn turned(&self, claim: &Claim) -> Option<String> {
         Some(words(&self.image(claim)?))
     }
@@ -272,7 +272,7 @@ impl Turned {
     }
 }
 
-/// A claim in words that do not depend on the order of what is joined.
+/// Formats a claim in a normal form: independent of the order and repetition of operands.
 fn words(claim: &Claim) -> String {
     fn parts(claim: &Claim, and: bool, all: &mut Vec<String>) {
         match claim {
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// What is asked, and what stands there at first, tells threads apart.
+    /// Claims and initial values restrict symmetry.
     #[test]
     fn claims_and_first_values_tell_threads_apart() {
         let sb = named("SB").expect("a shape");

@@ -1,4 +1,4 @@
-//! A program in the simulator: one run is one order of events, that which random times of messages and threads make.
+//! Programs in the simulator: each run is one order of events, from random delays of messages and threads.
 
 use cohkit_application::interface::{
     Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
@@ -22,73 +22,73 @@ use crate::mixes::ordered;
 use crate::models::end;
 use crate::program::{Change as Becomes, End, Instruction, Program, Update, Via};
 
-/// What was seen in runs with consecutive seeds.
+/// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// Each end, with how often it was seen and the first seed that shows it.
+    /// Outcomes, each with its number of runs and its first seed.
     pub ends: BTreeMap<End, (u64, u64)>,
-    /// Runs that came to their end.
+    /// Number of completed runs.
     pub runs: u64,
-    /// Messages sent in these runs, by name.
+    /// Number of messages sent in these runs, by name.
     pub messages: BTreeMap<String, u64>,
-    /// What went wrong, with the seed that shows it; no run follows.
+    /// First failure with its seed. No runs follow it.
     pub failure: Option<(String, u64)>,
 }
 
-/// Why programs cannot be run in time.
+/// Reason why a program cannot be run in the simulator.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NotRun {
-    /// A thread needs an access that its cache has no row for.
+    /// A thread needs an access for which its cache has no row.
     Lacks(String),
-    /// They do not fit the protocol, or the machine.
+    /// The protocol or the machine does not support the program.
     Cannot(String),
-    /// It was told to stop.
+    /// Cancelled by the caller.
     Interrupted,
 }
 
-/// How often a program is run.
+/// Options of simulated runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What stands between threads and caches.
+    /// Kind of core between threads and caches.
     pub cores: Cores,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// The seed of the first; each further one has the next.
+    /// Seed of the first run; each further run has the next seed.
     pub seed: u64,
 }
 
-/// A level of caches: their protocol, with its home for so many of them.
+/// A level of caches.
 #[derive(Clone, Debug)]
 pub struct Level<'p> {
-    /// The protocol.
+    /// Protocol of the level.
     pub protocol: &'p Protocol,
-    /// Its home.
+    /// Home of the protocol, for this number of caches.
     pub home: Controller,
-    /// How many caches are before the home.
+    /// Number of caches that the home serves.
     pub caches: u16,
 }
 
-/// What the threads of a program run on: caches, and where these are no thread's, those below each of them, of which there
-/// is at least one for each thread in all.
+/// Machine that runs a program: one level of caches, or two, where threads use the caches of the lower level. There is
+/// at least one such cache per thread.
 #[derive(Clone, Debug)]
 pub struct Machine<'p> {
-    /// The level before memory.
+    /// The level next to memory.
     pub upper: Level<'p>,
-    /// What is below each of its caches.
+    /// Level below each cache of the upper level, if any.
     pub lower: Option<Level<'p>>,
 }
 
 impl Machine<'_> {
-    /// Caches that are before cores.
+    /// Number of caches that serve cores.
     fn caches(&self) -> u16 {
         let below = self.lower.as_ref().map_or(1, |lower| lower.caches);
         self.upper.caches * below
     }
 
-    /// A run of a program on it, in small caches and with times that make races likely.
+    /// Sets up a run of a program on the machine, with small caches and with delays that provoke races.
     ///
     /// # Errors
-    /// The machine has no agents of a kind.
+    /// The platform has no quantity for the number of remotes of a kind.
     fn setup(&self, scenario: InTime) -> Result<Setup, String> {
         let Level {
             protocol,
@@ -98,10 +98,10 @@ impl Machine<'_> {
         let remotes = scenario.kinds.remotes(protocol);
         let further = (1..protocol.kinds.len() as u8).map(KindId);
         let further = || further.clone().map(|kind| (kind, remotes.of(kind)));
-        // Who says nothing of kinds has caches of the first alone, and there may be more of them than threads.
+        // If all threads run on the first kind, only it has caches, and there may be more of them than threads.
         let of_kinds = protocol.several_tables() || further().any(|(_, count)| count > 0);
         let first = match of_kinds {
-            // Every machine has one.
+            // Every machine has at least one remote of the first kind.
             true => remotes.of(KindId(0)).max(1),
             false => *caches,
         };
@@ -135,19 +135,19 @@ impl Machine<'_> {
     }
 }
 
-/// How the threads of a program may be spread over clusters, as numbers of these and of caches in each: a cluster for each
-/// thread, one for every two, one for all.
+/// Returns distributions of threads over clusters: one cluster per thread, one per two threads, and one for all. Each
+/// is a number of clusters and of caches per cluster.
 pub fn clusters(threads: u16) -> Vec<[u16; 2]> {
     let mut all = vec![[threads, 1], [threads.div_ceil(2), 2], [1, threads]];
     all.dedup();
     all
 }
 
-/// Runs a program on small machines that make races likely, once for each seed, which chooses among the machines. Its threads
-/// run on caches of the first kind. `goes_on` is asked before each run.
+/// Runs a program once per seed on small machines that provoke races. The seed selects the machine. The threads run on
+/// caches of the first kind. Polls `goes_on` before each run, and stops when it returns false.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The program cannot be run on these machines, or the caller cancelled.
 pub fn observe(
     machines: &[Machine],
     program: &Program,
@@ -158,10 +158,10 @@ pub fn observe(
     observe_placed(machines, &kinds, program, options, goes_on)
 }
 
-/// The same on caches of these kinds.
+/// As [`observe`], on caches of these kinds.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The program cannot be run on these machines, or the caller cancelled.
 pub fn observe_placed(
     machines: &[Machine],
     kinds: &Kinds,
@@ -185,7 +185,7 @@ pub fn observe_placed(
     changes_copies(protocol, kinds, program)?;
     let mut seen = Seen::default();
     let accesses = kinds.accesses(protocol);
-    // What follows a read that acquires, the simulator's threads ask for themselves.
+    // The simulator's threads request the acquire after an acquiring read themselves.
     let asks = accesses.iter().map(|of| Asks {
         acquired: false,
         ..Asks::of(of)
@@ -235,10 +235,12 @@ pub fn observe_placed(
     Ok(seen)
 }
 
-/// Threads of the simulator read and write at once at homes that have rows for it, or in copies of their caches.
+/// Checks the atomic accesses of a program. The simulator performs them at homes that have rows for them, or in copies
+/// of caches.
 ///
 /// # Errors
-/// A thread does so whose cache may not write a copy, or by an operation that the simulator has not.
+/// A thread with atomic accesses has a cache without write permission, or an atomic access has an unsupported
+/// operation.
 fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
@@ -271,27 +273,27 @@ fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resu
     Ok(())
 }
 
-/// A program whose threads run on cores of the simulator.
+/// A program as a scenario of the simulator.
 #[derive(Clone)]
 struct InTime {
     program: Program,
     cores: Cores,
-    /// The kinds of the threads' caches.
+    /// Kinds of the threads' caches.
     kinds: Kinds,
-    /// What that is about no line each thread's cache takes part in.
+    /// Fences and acquires that each thread's cache executes.
     asks: Vec<Asks>,
-    /// By what each thread writes.
+    /// Accesses of each thread.
     accesses: Vec<Accesses>,
-    /// Those before cores; a thread has one, and there may be more.
+    /// Number of caches that serve cores: at least one per thread.
     caches: usize,
     seed: u64,
 }
 
-/// Lines that locations may lie in: few enough that some share a set of the small caches, and evict each other.
+/// Number of lines for locations: few enough that some share a set of the small caches and evict each other.
 const LINES: u32 = 16;
 
 impl InTime {
-    /// Cores of the simulator for each thread.
+    /// Returns the number of simulator cores per thread.
     fn ports(&self) -> usize {
         match self.cores {
             Cores::InOrder => 1,
@@ -300,11 +302,11 @@ impl InTime {
         }
     }
 
-    /// Of each core of the simulator which one of its thread's it is, and the thread. Cores are numbered kind by kind, and of
-    /// one kind each cache has one before any has two.
+    /// Returns for each simulator core its index among the cores of its thread, and the thread. Cores are numbered kind
+    /// by kind; within a kind, first one core per cache, then the second ones, and so on.
     fn seats(&self) -> Vec<(usize, usize)> {
         let ports = self.ports();
-        // Caches of the first kind may be more than there are threads.
+        // There may be more caches of the first kind than threads.
         if self.kinds.of_first() {
             let cores =
                 (0..ports).flat_map(|port| (0..self.caches).map(move |cache| (port, cache)));
@@ -317,7 +319,7 @@ impl InTime {
             (0..ports).flat_map(move |port| remotes.clone().map(move |remote| (port, remote)))
         });
         let cores = cores.filter_map(|(port, remote)| Some((port, thread(remote)?)));
-        // A cache of the first kind that no thread runs on is there all the same.
+        // The machine has a cache of the first kind even if no thread runs on it.
         let idle = match self.kinds.has_first() {
             true => 0,
             false => ports,
@@ -328,7 +330,7 @@ impl InTime {
             .collect()
     }
 
-    /// Each location has a line, which another seed puts elsewhere.
+    /// Returns a distinct line for each location, chosen by the seed.
     fn lines(&self) -> Vec<u32> {
         let mut random = Random::new(self.seed);
         let mut lines: Vec<u32> = Vec::new();
@@ -367,7 +369,7 @@ impl Playable for InTime {
             core.settle(&thread.code, self.cores);
         }
         let seats = self.seats();
-        // Nothing else is drawn from this one.
+        // Separate generator: only the delays and choices of threads use it.
         let random = Random::new(!self.seed);
         Box::new(Running {
             lines: self.lines(),
@@ -382,35 +384,36 @@ impl Playable for InTime {
     }
 }
 
-/// What a thread or a buffer of stores is doing.
+/// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Doing {
     Nothing,
-    /// It has waited for its next step.
+    /// The delay before the next step is over.
     Waited,
-    /// Its access is under way.
+    /// Its access is outstanding.
     Access(Wish),
-    /// What memory is asked for besides is.
+    /// Its fence or acquire is outstanding.
     Asks(Asked),
 }
 
-/// Threads, each on several cores of the simulator before one cache: on the first of them all but what a buffer of stores
-/// sends, which has the second, or whatever a window has for them.
+/// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
+/// performs the stores; with a window, any of three performs the next access.
 struct Running {
     test: InTime,
     lines: Vec<u32>,
     cores: Vec<Core>,
-    /// Of each core of the simulator which of its thread's it is, and the thread.
+    /// Index of each simulator core among the cores of its thread, and the thread.
     seats: Vec<(usize, usize)>,
     steps: Vec<Doing>,
     random: Random,
-    /// What memory holds at the end.
+    /// Final values of the locations.
     memory: RefCell<Vec<i64>>,
     nobody: Nobody,
 }
 
 impl Running {
-    /// What a word of the simulator means: it begins with any value.
+    /// Returns the difference between a word of the simulator and the value of location `at`. The simulator chooses the
+    /// initial words.
     fn difference(&self, at: u8) -> u64 {
         let line = self.lines[usize::from(at)];
         let first = self.test.program.initial[usize::from(at)] as u64;
@@ -445,27 +448,27 @@ impl Running {
         Step::Update { line, word, update }
     }
 
-    /// Something takes up to so many nanoseconds, often none.
+    /// Returns a delay of up to `most` nanoseconds; half of the delays are zero.
     fn waits(&mut self, most: u64) -> Step {
         let long = self.random.below(2);
         Step::Work(self.random.below(1 + long * most * NANOSECOND))
     }
 
-    /// It looks again a little later, when others have gone on.
+    /// Returns a polling step: the thread retries after others have made progress.
     fn looks_again(&self, number: usize) -> Step {
         Step::LoadHost {
             word: number as u32,
         }
     }
 
-    /// What a core of the simulator may begin for its thread.
+    /// Returns the requests that a simulator core may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<Wish> {
         let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
         let its_own = |wish: &Wish| match self.test.cores {
             Cores::InOrder => true,
             Cores::StoreBuffer => matches!(wish, Wish::Write(..)) == (port == 1),
-            // What another of the thread's cores is about is taken.
+            // Skip requests that are outstanding at another core of the thread.
             Cores::Relaxed(_) => {
                 let mut others = self.seats.iter().zip(&self.steps);
                 !others.any(|(seat, doing)| seat.1 == thread && *doing == Doing::Access(*wish))
@@ -475,7 +478,7 @@ impl Running {
         wishes.filter(its_own).collect()
     }
 
-    /// The next step of a core of the simulator.
+    /// Returns the next step of a simulator core.
     fn next(&mut self, number: usize) -> Step {
         let (port, thread) = self.seats[number];
         let wishes = self.may_begin(number);
@@ -496,7 +499,7 @@ impl Running {
             return Step::Fence;
         }
         if port == 0 {
-            // What it has written itself may be read before memory has it, or after.
+            // Choose at random: forward from the thread's own store now, or read memory after the store.
             let reads = self.random.below(2) == 0;
             let forwarded = core.forwards(code, self.test.cores).next();
             if let (true, Some(at)) = (reads, forwarded) {
@@ -546,7 +549,7 @@ impl Played for Running {
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = Doing::Nothing;
         }
-        // Between its steps it waits for as long as messages take, and now and then for far longer.
+        // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
         if self.steps[number] == Doing::Nothing {
             self.steps[number] = Doing::Waited;
             let most = if self.random.below(4) == 0 { 1600 } else { 200 };
@@ -577,7 +580,8 @@ impl Played for Running {
         Ok(())
     }
 
-    /// A row with the observed values in their order; no row if the filter of the test excludes this outcome.
+    /// Returns a table with the observed values in their order, as one row. The table is empty if the test's filter
+    /// excludes the outcome.
     fn tables(&self) -> Vec<Table> {
         let end = end(&self.test.program, &self.cores, &self.memory.borrow());
         let values = |End(values): End| values.into_values().map(|value| value as u64).collect();
@@ -588,7 +592,7 @@ impl Played for Running {
     }
 }
 
-/// Nothing is behind the home.
+/// Device application that does nothing.
 struct Nobody;
 
 impl Application for Nobody {

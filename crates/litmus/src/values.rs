@@ -1,19 +1,20 @@
-//! What stands for the bytes of lines: which write left a copy, and its value.
+//! Abstraction of the data of lines: the write that produced a copy, and its value.
 
 use cohkit_system::data::{Data, Extent};
 
 use crate::program::Update;
 
-/// A copy of a line: the number of the write that left it, counted from 1, and its value. The default is no copy.
+/// A copy of a line: the number of the write that produced it, and its value. The initial value counts as write 1. The
+/// default is no copy.
 pub type Copy = (u16, i64);
 
-/// Each line's last write and its value.
+/// Last write of each line, and its value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Values {
     pub(crate) last: Vec<Copy>,
 }
 
-/// What an access writes; nothing where a cache of an upper level takes the right to write for those below it.
+/// Data of a write. `None` if an upper-level cache acquires write permission on behalf of the caches below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Written(pub(crate) Option<Update>);
 

@@ -1,17 +1,18 @@
-//! Programs before caches that have had the lines.
+//! Programs with warm caches.
 //!
-//! Where copies may be old (`guarantee none`), what a thread finds depends on what it has read before: a shape in which each
-//! location is read once finds nothing in a cache.
+//! If copies may be stale (`guarantee none`), the value of a read depends on the thread's earlier reads. A shape that
+//! reads each location once never hits a cached copy, so it cannot observe stale data.
 
 use crate::cycles::classic;
 use crate::program::{Acquire, Instruction, Location, Program};
 use cohkit_protocol::protocol::Protocol;
 use std::collections::BTreeSet;
 
-/// How the names of such programs end.
+/// Suffix of the names of programs with warm caches.
 const WARM: &str = "+warm";
 
-/// The classic programs that say whether a text keeps what it promises; each before warm caches, too, if copies may be old.
+/// Returns the classic programs that check a protocol's memory model; each also with warm caches if copies may be
+/// stale.
 pub fn judging(protocol: &Protocol) -> Vec<Program> {
     let mut programs = classic();
     if !protocol.guarantee.coherent {
@@ -21,8 +22,8 @@ pub fn judging(protocol: &Protocol) -> Vec<Program> {
     programs
 }
 
-/// A program whose threads first read, in no order and unobserved, each location that they read afterwards. Nothing if none
-/// reads.
+/// Returns the program with warm caches: each thread first loads every location that it loads later, by plain loads
+/// into unobserved registers. Returns `None` if no thread loads.
 pub fn warmed(program: &Program) -> Option<Program> {
     let mut warm = program.clone();
     warm.name.push_str(WARM);
@@ -60,8 +61,8 @@ pub fn warmed(program: &Program) -> Option<Program> {
     any.then_some(warm)
 }
 
-/// The classic program of a name, before caches that have had the lines if it ends so; or the burst of stores whose code the
-/// name is.
+/// Returns the classic program with this name (with warm caches for the suffix `+warm`), or the burst of stores whose
+/// code is this name.
 pub fn named(name: &str) -> Option<Program> {
     match name.strip_suffix(WARM) {
         Some(cold) => warmed(&crate::cycles::named(cold)?),

@@ -1,32 +1,32 @@
-//! The worlds of lines, each kept once, as the numbers of its parts.
+//! Compressed storage of system states (worlds), each as a row of the numbers of its components.
 //!
-//! A step changes a line and a message or two; what else a world has, thousands of others have. So what is known of all
-//! bytes, the lines and the messages are each kept once, and a world is a row of their numbers.
+//! A step changes a line and one or two messages, so thousands of worlds share each component. The values of all lines,
+//! the lines, and the messages in flight are therefore stored once each, and numbered.
 
 use cohkit_system::numbered::{Numbered, Rows};
 use cohkit_system::world::{Common, Flight, Line, Network, System, World};
 
 use crate::values::Values;
 
-/// Worlds, or several for each number: that of an upper level, and those below it.
+/// Numbered worlds. With two levels of caches, a number stands for the world of the upper level and those below it.
 #[derive(Default)]
 pub struct Worlds {
     data: Numbered<Values>,
     lines: Numbered<Common<Line<Values>>>,
     flights: Numbered<Common<Flight<Values>>>,
-    /// Of each world what is known of the bytes, its lines, how many messages are under way, and which.
+    /// Row of each number; per world: its values, its lines, the number of its messages in flight, and these messages.
     rows: Rows,
-    /// The row at hand.
+    /// Buffer for the current row.
     row: Vec<u32>,
 }
 
 impl Worlds {
-    /// How many numbers there are.
+    /// Returns how many numbers are in use.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// The number of what these worlds are together, and whether it is new.
+    /// Returns the number of these worlds together, and true if it is new.
     pub fn number<'w>(&mut self, worlds: impl Iterator<Item = &'w World<Values>>) -> (u32, bool) {
         let mut row = std::mem::take(&mut self.row);
         row.clear();
@@ -44,7 +44,7 @@ impl Worlds {
         (number as u32, new)
     }
 
-    /// The worlds of a number, one of each system.
+    /// Reconstructs the worlds of a number, one per system.
     pub fn worlds<'s, 'p: 's>(
         &self,
         number: u32,
@@ -70,7 +70,7 @@ impl Worlds {
         systems.map(world).collect()
     }
 
-    /// What is known of the bytes in the first world of a number.
+    /// Returns the values of the first world of a number.
     pub fn data(&self, number: u32) -> &Values {
         self.data.thing(self.rows.row(number as usize)[0])
     }
@@ -92,8 +92,8 @@ mod tests {
         System::new(protocol, home, remotes, lines, 7)
     }
 
-    /// Worlds that steps lead to, in the order in which they are met, so many at most. Each is the one of its number, and two
-    /// have one number exactly if they are equal.
+    /// Checks the first `most` reachable states: each is reconstructed from its number, and two have the same number if
+    /// and only if they are equal.
     fn round_trips(machine: &Machine, most: usize) {
         let mut worlds = Worlds::default();
         let mut met: Vec<MachineState<Values>> = vec![machine.first()];

@@ -1,4 +1,4 @@
-//! Instructions of x86, in the two orders of operands: Intel's, with the result first, and AT&T's, with the result last.
+//! Instructions of x86, in Intel syntax (destination first) and AT&T syntax (destination last).
 
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, number, wrong, Piece, Result};
@@ -12,7 +12,7 @@ pub(crate) const X86: Dialect = Dialect {
     instruction,
 };
 
-/// `EAX` and `RAX` are one register.
+/// Resolves a register. `EAX` and `RAX` are the same register.
 fn register(name: &str) -> Option<Name> {
     let name = name.to_ascii_uppercase();
     let name = name.strip_prefix('%').unwrap_or(&name);
@@ -32,7 +32,7 @@ const KNOWN: [&str; 24] = [
     "SUB", "AND", "OR", "XOR", "CMP", "JE", "JNE", "JZ", "JNZ", "JMP", "NOP", "ENDBR64", "RET",
 ];
 
-/// Something that an instruction takes or writes.
+/// Operand of an instruction.
 #[derive(Clone, Copy)]
 enum Place {
     Value(Operand),
@@ -41,7 +41,7 @@ enum Place {
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let whole = cell.whole;
-    // `LOCK` stands before the name of what it makes atomic, with blanks or a semicolon that rows take.
+    // `LOCK` precedes its instruction, separated by blanks. A semicolon after it would end the row.
     let Some(rest) = cell.name.strip_prefix("LOCK") else {
         return unlocked(code, &cell, false);
     };
@@ -70,7 +70,7 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
     if parts.iter().any(|part| is_att(*part)) {
         parts.reverse();
     }
-    // The width of an operand, in AT&T's names: `MOVL`, `MOVQ`.
+    // AT&T names end in the operand width: `MOVL`, `MOVQ`.
     let of_width = |widths: [char; 2]| {
         let name = cell.name.strip_suffix(widths);
         name.filter(|name| KNOWN.contains(name))
@@ -170,7 +170,7 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
     }
 }
 
-/// What a register, a number or a location holds; a location is loaded.
+/// Returns the value of an operand. Adds a load for a memory operand.
 fn value<'t>(code: &mut Code<'_, 't>, cell: Piece<'t>, piece: Piece<'t>) -> Result<Operand> {
     match place(code, piece)? {
         Place::Value(value) => Ok(value),
@@ -182,7 +182,7 @@ fn value<'t>(code: &mut Code<'_, 't>, cell: Piece<'t>, piece: Piece<'t>) -> Resu
     }
 }
 
-/// Changes a register, or a location at once or by a load and a store.
+/// Adds a read-modify-write of a register or a location. With `locked` it is atomic, otherwise a load and a store.
 fn changes<'t>(
     code: &mut Code<'_, 't>,
     cell: Piece<'t>,
@@ -230,7 +230,7 @@ fn stores(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<(
     code.emit(cell, store)
 }
 
-/// An atomic access is a full fence.
+/// Adds an atomic access, which is a full fence.
 fn atomic(
     code: &mut Code,
     cell: Piece,
@@ -251,19 +251,19 @@ fn atomic(
     code.emit(cell, atomic)
 }
 
-/// What later branches ask for is in a register.
+/// Adds a comparison. A hidden register holds the flag for later branches.
 fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
     let differ = code.hidden_named(".differ");
     code.compute(cell, Some(differ), Operation::Subtract, a, b)
         .map(|_| ())
 }
 
-/// Returns true if an operand has a form that only AT&T's order has: `%eax`, or an address in parentheses.
+/// Returns true if an operand has AT&T syntax: `%eax`, or an address in parentheses.
 fn is_att(piece: Piece) -> bool {
     piece.text.starts_with('%') && register(piece.text).is_some() || piece.text.ends_with(')')
 }
 
-/// Refuses an access of a byte or of half a word.
+/// Rejects an access of one or two bytes.
 fn narrow<T>(cell: &Cell) -> Result<T> {
     let message = format!("`{}` is no instruction that is read here", cell.word.text);
     helped(
@@ -273,7 +273,8 @@ fn narrow<T>(cell: &Cell) -> Result<T> {
     )
 }
 
-/// `[x]`, `[RAX]`, `EAX`, `$1` or `1`; in AT&T's form `(x)`, `x(%rip)`, `(%rax)`, `0(%rax)`, `(%rax,%rbx)` or `%eax`.
+/// Parses an operand: `[x]`, `[RAX]`, `EAX`, `$1` or `1`; in AT&T syntax `(x)`, `x(%rip)`, `(%rax)`, `0(%rax)`,
+/// `(%rax,%rbx)` or `%eax`.
 fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
     let bracket = piece.text.strip_prefix('[');
     if let Some(inside) = bracket.and_then(|rest| rest.strip_suffix(']')) {
@@ -286,7 +287,7 @@ fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
     };
     let parts = inside.until(inside.text.len() - 1).split(',');
     let index = match (offset.text, parts[..].len()) {
-        // An address that is relative to the instruction is that of a name.
+        // Addresses relative to the instruction pointer name a location.
         (name, 1) if parts[0].text.eq_ignore_ascii_case("%rip") && !name.is_empty() => {
             return code.named_location(offset).map(Place::Memory);
         }
@@ -298,7 +299,7 @@ fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
     located(code, piece, (parts[0], index))
 }
 
-/// The location that a register holds the address of, moved by an index, or that is named.
+/// Returns the location at a base register plus an index, or the location of a name.
 fn located<'t>(
     code: &mut Code<'_, 't>,
     piece: Piece<'t>,

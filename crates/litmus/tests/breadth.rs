@@ -1,4 +1,4 @@
-//! The files of shapes with mixes of orders, and what they find on the texts of `ordering`.
+//! Files of shapes with mixed orders, and their outcomes on the protocols of `ordering`.
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::breadth::{files, File, ORDERINGS, SHOWN_ON_MP};
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../litmus/shapes")
 }
 
-/// The files in the repository, with their paths from the folder of all.
+/// Reads the files in the repository, by path relative to `litmus/shapes`.
 fn there() -> BTreeMap<String, String> {
     let mut there = BTreeMap::new();
     for folder in ["aarch64", "c11"] {
@@ -57,7 +57,8 @@ fn conditions_say_what_release_consistency_allows() {
     }
 }
 
-/// Those that show on a text what the model forbids that it guarantees, of all programs of up to so many threads.
+/// Returns the names of the programs of at most `threads` threads with an outcome on a protocol that its guaranteed
+/// model forbids.
 fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
     let (_, text) = ORDERINGS.iter().find(|(its, _)| *its == name).unwrap();
     let protocol: Protocol = parse(text).unwrap();
@@ -82,7 +83,7 @@ fn of_up_to(threads: usize) -> Vec<Program> {
     all.filter(|p| p.threads.len() <= threads).collect()
 }
 
-/// The example `orderings` runs those of more threads, too.
+/// The example `orderings` also runs programs with more threads.
 #[test]
 fn files_of_few_threads_show_on_mp_alone_what_texts_guarantee_not_to_show() {
     let few = of_up_to(2).into_iter().map(|program| program.name);

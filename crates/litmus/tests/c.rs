@@ -1,4 +1,4 @@
-//! Tests in C, with the atomic accesses of C11.
+//! Reader for tests in C, with the atomic accesses of C11.
 
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
@@ -32,7 +32,7 @@ fn test(text: &str) -> Program {
 fn allowed(text: &str, model: Model) -> bool {
     let test = test(text);
     let ends = axioms::ends(&test, model).unwrap();
-    // As it is printed, in assembly, it is the same test.
+    // The test printed in assembly has the same verdict.
     let printed = print(&test).unwrap();
     let again = axioms::ends(&self::test(&printed), model).unwrap();
     let fulfils = |program: &Program, ends: &std::collections::BTreeSet<_>| {
@@ -50,7 +50,7 @@ fn orders_of_accesses_are_kept() {
     assert!(allowed(&relaxed(MP, "memory_order_release"), Model::Rc));
     assert!(allowed(&relaxed(MP, "memory_order_acquire"), Model::Rc));
     assert!(!allowed(&relaxed(MP, "memory_order_release"), Model::Tso));
-    // Fences in their places do the same.
+    // Fences instead of ordered accesses have the same effect.
     let none = relaxed(&relaxed(MP, "memory_order_release"), "memory_order_acquire");
     let fences = |release: &str, acquire: &str| {
         let before = "  atomic_store_explicit(y";
@@ -100,7 +100,7 @@ fn sequentially_consistent_accesses_are() {
     assert!(allowed(&weak, Model::Rc));
 }
 
-/// A lock by compare and exchange: only one gets it, and who does not sees who has.
+/// A lock by compare-and-exchange: one thread acquires it, and the other reads the owner's value.
 #[test]
 fn all_that_is_read_means_what_it_says() {
     let text = "\
@@ -136,7 +136,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     assert_eq!(sc, ends(&program, Cores::InOrder));
 }
 
-/// An exchange that fails is ordered as is said for that: it acquires what is found, and the read behind it is not old.
+/// A failed compare-and-exchange has its failure order: with an acquire, a later read does not return an old value.
 #[test]
 fn an_exchange_that_fails_acquires_if_it_is_to() {
     let ends = |orders: &str| {
@@ -157,25 +157,26 @@ fn an_exchange_that_fails_acquires_if_it_is_to() {
     assert!(!ends("memory_order_acquire, memory_order_relaxed"));
 }
 
-/// `(*x` among statements begins no comment, wherever one ends; before, between and behind threads there are comments.
+/// `(*x` among statements does not begin a comment, even if a comment ends later. Before, between and after threads it
+/// does.
 #[test]
 fn what_stands_among_statements_is_no_comment() {
     let text = MP.replace("exists", "(* what is asked *)\nexists");
     let comments = text.replace("P1 (", "(* the other one: { *)\nP1 (");
     assert_eq!(test(&comments), test(MP));
-    // The kernel's access, a plain one, and one of a location by its name are the same here.
+    // The kernel's access, a plain access, and an access to a location by its name are equivalent here.
     for store in ["WRITE_ONCE(*y, 1)", "*y = 1", "WRITE_ONCE(y, 1)"] {
         let [release, relaxed] = ["release", "relaxed"]
             .map(|order| format!("atomic_store_explicit(y, 1, memory_order_{order})"));
         let other = test(&text.replace(&release, store));
         assert_eq!(other, test(&text.replace(&release, &relaxed)), "{store}");
     }
-    // An end is looked for once, not for each beginning.
+    // The end of a comment is searched for once, not for each `(*`.
     let many = MP.replace("P1 (", &format!("{} P1 (", "(*".repeat(100_000)));
     assert!(read(&many).is_err());
 }
 
-/// Each with the line and column it is told at, and what is said.
+/// Rejected constructs with their line, column and message.
 #[test]
 fn what_is_not_read_is_refused_by_name_and_place() {
     let faults = [
@@ -280,7 +281,7 @@ fn what_is_not_read_is_refused_by_name_and_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Parts left out, doubled and put elsewhere, and deep ones: an answer each time, and never a panic.
+/// Tests with parts removed, repeated, moved or deeply nested are parsed or rejected without a panic.
 #[test]
 fn no_text_makes_the_reader_fail() {
     let bytes = MP.as_bytes();

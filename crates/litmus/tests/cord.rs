@@ -1,7 +1,7 @@
-//! Faults of `cord`, each with what refutes it.
+//! Faults of `cord`, each with the program or system that refutes it.
 //!
-//! A fault is the text with some words replaced. A program refutes it by an end that release consistency forbids, by threads
-//! that wait for ever, or by what every protocol has to keep; a system by a shortest trace.
+//! A fault is the protocol file with some words replaced. A program refutes it by an outcome that release consistency
+//! forbids, by threads that wait for ever, or by a violated property. A system refutes it by a shortest trace.
 
 mod counts;
 mod texts;
@@ -23,7 +23,7 @@ use By::{Shape, System, Written};
 const CORD: &str = include_str!("../../../ordering/cord.coh");
 const CORD_TSO: &str = include_str!("../../../ordering/tso/cord.coh");
 
-/// Programs that are no cycles: with a copy of what is written, and with more epochs than there are numbers in flight.
+/// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.
 const PROGRAMS: [&str; 8] = [
     include_str!("../../../litmus/ordering/MP+popl+copy.litmus"),
     include_str!("../../../litmus/ordering/SB+polas+copy.litmus"),
@@ -35,22 +35,22 @@ const PROGRAMS: [&str; 8] = [
     include_str!("../../../litmus/ordering/MP+homes.litmus"),
 ];
 
-/// What refutes a fault.
+/// Program or system that refutes a fault.
 enum By {
     /// A classic shape.
     Shape(&'static str),
     /// One of [`PROGRAMS`].
     Written(&'static str),
-    /// A system of the text.
+    /// A system of the protocol file.
     System(&'static str),
 }
 
 struct Fault {
     what: &'static str,
-    /// Words of the text, and what stands there instead.
+    /// Words of the protocol file, and their replacements.
     words: &'static [(&'static str, &'static str)],
     by: By,
-    /// How it shows.
+    /// Part of the refutation: an outcome or a message.
     says: &'static str,
 }
 
@@ -286,7 +286,7 @@ fn written(name: &str) -> Program {
     found.unwrap_or_else(|| panic!("no program {name}"))
 }
 
-/// What a program finds that a text must not show.
+/// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
         cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
@@ -304,7 +304,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     }
 }
 
-/// What a system of the text finds, and in how many steps at least.
+/// Returns the violation of a system of the protocol, and the length of the shortest trace, if any.
 fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
     let system = protocol.systems.iter().find(|system| system.name == name);
     let system = system.unwrap_or_else(|| panic!("no system {name}"));
@@ -350,7 +350,7 @@ fn every_fault_is_refuted_by_what_it_names() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Classic programs of two threads have too few stores for numbers of epochs to be used again, so a system shows this one.
+/// Classic programs of two threads have too few stores to reuse epoch numbers. A system therefore refutes this fault.
 #[test]
 fn a_fault_of_total_store_order_that_takes_many_epochs_is_refuted_by_a_system() {
     assert_eq!(by_system(&read(CORD_TSO), "two"), None);
@@ -364,7 +364,7 @@ fn a_fault_of_total_store_order_that_takes_many_epochs_is_refuted_by_a_system() 
     assert_eq!(found, "no rule leads to a different state, in 18 steps");
 }
 
-/// What refutes faults refutes nothing else: the shapes and systems are run by other tests.
+/// The programs that refute faults do not refute the protocol without faults. Other tests run the shapes and systems.
 #[test]
 fn programs_with_copies_and_many_epochs_are_kept() {
     let protocol = read(CORD);
@@ -374,8 +374,8 @@ fn programs_with_copies_and_many_epochs_are_kept() {
     }
 }
 
-/// Where the numbers of epochs come round, the published form may be read in three ways. Each of the first two is refuted by
-/// one program, and the third by none.
+/// The published protocol has three interpretations where epoch numbers wrap around. One program refutes each of the
+/// first two, and none refutes the third.
 #[test]
 fn of_three_readings_of_the_published_form_the_one_that_resets_both_ends_holds() {
     const OLD: &str = "1:X2=2; 1:X4=0";

@@ -1,4 +1,4 @@
-//! Tests as the herd tools write them.
+//! Reader for tests in the format of the herd tools.
 
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
@@ -33,7 +33,7 @@ fn the_condition_is_that_of_the_file() {
     assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
     assert!(!test.fulfilled(&ends(&test, Cores::InOrder)));
     assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
-    // A barrier takes it away, one for stores alone does not.
+    // A full barrier forbids the outcome, a barrier of stores alone does not.
     let barrier = |kind: &str| {
         let row = format!("DMB {kind} | DMB {kind};\n LDR W2,[X3] |");
         let text = SB.replace("LDR W2,[X3] |", &row);
@@ -42,7 +42,7 @@ fn the_condition_is_that_of_the_file() {
     };
     assert!(!barrier("SY"));
     assert!(barrier("ST"));
-    // So do an acquire after a release, and an atomic access.
+    // An acquire after a release forbids it too, and so does an atomic access.
     let ordered = SB.replace("STR", "STLR").replace("LDR", "LDAR");
     let test = read(&ordered).unwrap();
     assert!(!test.fulfilled(&ends(&test, Cores::StoreBuffer)));
@@ -77,11 +77,11 @@ forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X
     assert!(!read(&none).unwrap().fulfilled(&ends(&test, Cores::InOrder)));
 }
 
-/// The same test with ends of lines as other systems have them, with blanks in its condition, and with types before registers.
+/// Other line endings, blanks in the condition, and types before registers do not change the test.
 #[test]
 fn what_differs_in_form_alone_is_the_same_test() {
     let right = read(SB).unwrap();
-    // Registers may be numbered otherwise.
+    // Compare by name: register numbers may differ.
     let shown = |test: &Program| {
         let ends = ends(test, Cores::StoreBuffer).into_iter();
         let shown = ends.map(|end| (test.words(&end), test.holds(&end)));
@@ -102,7 +102,8 @@ fn what_differs_in_form_alone_is_the_same_test() {
     }
 }
 
-/// A branch on what was read keeps writes behind it, and reads only if instructions are fetched anew in between.
+/// A branch on a loaded value orders later writes. It orders later reads only with a fence of instruction fetches in
+/// between.
 #[test]
 fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_depends_on() {
     let test = |between: &str| {
@@ -124,7 +125,7 @@ fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_dep
         let program = test(between);
         let ends = axioms::ends(&program, Model::Rc).unwrap();
         assert_eq!(program.fulfilled(&ends), allowed, "{between}");
-        // It is no fence: stores may still wait in their buffer.
+        // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
             axioms::ends(&program, Model::Tso).unwrap(),
             models::ends(&program, Cores::StoreBuffer),
@@ -141,7 +142,8 @@ fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_dep
     assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
 }
 
-/// Eight threads that write and read have millions of states, and one that reads often has as many ways.
+/// Size limits are reported before memory runs out. Eight threads that write and read have millions of states, and a
+/// thread with many reads has millions of paths.
 #[test]
 fn what_is_too_large_is_told_before_it_takes_all_memory() {
     let test = read(SB).unwrap();
@@ -154,7 +156,7 @@ fn what_is_too_large_is_told_before_it_takes_all_memory() {
     assert_eq!(said, "SB has too many executions to look at each");
 }
 
-/// Each with the line and column it is told at, and what is said.
+/// Errors with their line, column and message.
 #[test]
 fn what_is_wrong_has_a_place() {
     let faults = [
@@ -259,7 +261,7 @@ fn what_is_wrong_has_a_place() {
             "this comment has no end",
         ),
         ("}\n", "\n", "4:1", "this block has no end"),
-        // The second was not heard, or the first.
+        // Repeated initial values are rejected: one of them would have no effect.
         (
             "0:X1=x;",
             "0:X1=x; 0:W1=y;",
@@ -293,7 +295,7 @@ fn what_is_wrong_has_a_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The files of a folder of `litmus`, by name.
+/// Reads the files of a folder of `litmus`, sorted by name.
 fn folder(name: &str) -> Vec<(String, String)> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus");
     let files = std::fs::read_dir(folder.join(name)).unwrap();
@@ -307,7 +309,7 @@ fn folder(name: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Parts left out, doubled and put elsewhere, in tests of all dialects: an answer each time, and never a panic.
+/// Tests of all dialects with parts removed, repeated or moved are parsed or rejected without a panic.
 #[test]
 fn no_text_makes_the_reader_fail() {
     let mut texts = vec![("SB".to_string(), SB.to_string())];
@@ -315,7 +317,7 @@ fn no_text_makes_the_reader_fail() {
     for (name, text) in texts {
         let all = name == "SB";
         let bytes = text.as_bytes();
-        // Of the others a part is enough: they are many.
+        // A sample suffices for the other tests, because there are many.
         let (step, lengths) = if all {
             (1, &[1, 2, 7, 40][..])
         } else {
@@ -331,7 +333,7 @@ fn no_text_makes_the_reader_fail() {
                     let text = String::from_utf8(text).unwrap();
                     match read(&text) {
                         Err(error) => assert!(!error.render("t", &text, false).is_empty()),
-                        // It may be too large, or have what AArch64 has not.
+                        // Printing may fail: the test can be too large, or have no equivalent in AArch64.
                         Ok(test) => _ = print(&test),
                     }
                 }
@@ -356,7 +358,7 @@ fn no_text_makes_the_reader_fail() {
     assert!(read(&filters).is_ok());
 }
 
-/// Returns the outcomes of a test under a model, in words.
+/// Returns the outcomes of a test under a model, formatted.
 fn shown(test: &Program, model: Model) -> BTreeSet<String> {
     let ends = axioms::allowed(test, model).unwrap();
     ends.iter().map(|end| test.words(end)).collect()
@@ -366,7 +368,7 @@ fn written(text: &str) -> Program {
     read(text).unwrap_or_else(|e| panic!("{}", e.render("t", text, false)))
 }
 
-/// Intel's order has the result first, AT&T's has it last.
+/// Intel syntax has the destination first, AT&T syntax last.
 #[test]
 fn both_orders_of_operands_of_x86_are_the_same_test() {
     let intel = "\
@@ -402,7 +404,7 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
     assert!(tests[1].fulfilled(&ends));
 }
 
-/// An execution that a filter excludes is none of the test: no outcome shows it, whether cores or axioms find it.
+/// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
 #[test]
 fn a_filter_excludes_executions_from_the_outcomes() {
     let asked = "exists (0:X2=0 /\\ 1:X2=0)";
@@ -417,7 +419,7 @@ fn a_filter_excludes_executions_from_the_outcomes() {
     }
 }
 
-/// Three rounds of a loop show what it shows without a second one, where executions that need a fourth are left out.
+/// A waiting loop has the outcomes of its unrolling to three iterations, without the executions that need a fourth.
 #[test]
 fn a_loop_that_waits_shows_what_its_rounds_show() {
     let test = |rows: &str, filter: &str| {
@@ -440,7 +442,7 @@ fn a_loop_that_waits_shows_what_its_rounds_show() {
             );
         }
     }
-    // A loop that stores, or passes a value to its next round, does more than wait.
+    // A loop that stores, or passes a value to its next iteration, is not a waiting loop.
     for round in [
         "ADD W5,W5,#1",
         "LDR W0,[X1],#4",
@@ -455,7 +457,7 @@ fn a_loop_that_waits_shows_what_its_rounds_show() {
         let error = read(&text).expect_err(round);
         assert!(error.message.contains("does more than wait"), "{error:?}");
     }
-    // A conditional store that is made ends the loop, and one that is made may not repeat it.
+    // A loop may repeat a failed store-conditional, but not a successful one.
     let retry = |branch: &str| {
         format!(
             "RISCV retry\n{{ 0:x5=x; }}\n P0 ;\n L: lr.w x6,(x5) ;\n sc.w x7,x6,(x5) ;\n {branch} x7,L ;\nexists (x=0)\n"
@@ -465,7 +467,8 @@ fn a_loop_that_waits_shows_what_its_rounds_show() {
     assert!(read(&retry("beqz")).is_err());
 }
 
-/// A cycle through readers and grace periods is forbidden exactly if it has no fewer grace periods than critical sections.
+/// A cycle of read-side critical sections and grace periods is forbidden if and only if it has at least as many grace
+/// periods as sections.
 #[test]
 fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
     let thread = |number: usize, kind: char, threads: usize| {
@@ -496,7 +499,7 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
         ("GGR", false),
         ("GGRR", false),
         ("GRGR", false),
-        // A section is behind all that its thread does before its end, but not behind what follows.
+        // The order covers accesses of the thread before the end of its critical section, but not later ones.
         ("GT", false),
         ("GA", true),
         ("GP", true),
@@ -522,7 +525,7 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
     }
 }
 
-/// Candidates that are made location by location are those of all that a model allows.
+/// The coherent candidates, enumerated location by location, have the same allowed outcomes as all candidates.
 #[test]
 fn coherent_candidates_show_what_all_candidates_show() {
     let shapes = cohkit_litmus::cycles::classic().into_iter();
@@ -555,7 +558,7 @@ fn coherent_candidates_show_what_all_candidates_show() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Tests in the forms that public suites have, each with what it shows under the model of its architecture.
+/// Tests in the dialects of public suites, with their verdicts under the model of their architecture.
 #[test]
 fn each_dialect_is_read_and_means_what_it_says() {
     let asked = [
@@ -604,7 +607,7 @@ fn each_dialect_is_read_and_means_what_it_says() {
             let shown: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
             wrong.push(format!("{name}, {model}:\n  {}", shown.join("\n  ")));
         }
-        // Running finds what the axioms do.
+        // The operational and the axiomatic models agree.
         for (model, cores) in [
             (Model::Sc, Cores::InOrder),
             (Model::Tso, Cores::StoreBuffer),
@@ -614,7 +617,7 @@ fn each_dialect_is_read_and_means_what_it_says() {
                 assert_eq!(axioms, models::ends(&test, cores), "{name}, {model}");
             }
         }
-        // As it is printed, it is the same test.
+        // The printed test has the same verdict.
         if let Ok(printed) = print(&test) {
             let again =
                 read(&printed).unwrap_or_else(|e| panic!("{}", e.render(file, &printed, false)));
@@ -631,7 +634,8 @@ fn each_dialect_is_read_and_means_what_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the herd tools read and we do not, in files of our own: each is refused at its line with the words for it.
+/// Constructs that the herd tools support and this reader does not, in tests of our own. Each is rejected with its line
+/// and reason.
 #[test]
 fn what_is_not_read_is_said_with_its_line() {
     let said = [

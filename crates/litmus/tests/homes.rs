@@ -1,4 +1,4 @@
-//! Programs on texts whose lines are joined by registers and several homes.
+//! Programs on protocols whose lines are joined by registers and several homes.
 
 mod texts;
 
@@ -25,7 +25,8 @@ const MP_TSO: &str = include_str!("../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../ordering/tso/seq.coh");
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
-/// The first classic program of so many threads at most that shows what the text guarantees not to show, or goes wrong.
+/// Returns the first classic program of at most `most` threads with an outcome that the guaranteed model forbids, or
+/// with another violation.
 fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -49,7 +50,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
                     let wrong = ends.iter().find(|end| !allowed.contains(end));
                     wrong.map(|end| format!("ends with {}", program.words(end)))
                 }
-                // What is read and written at once needs a copy.
+                // Atomic accesses need a cached copy.
                 Found::Cannot(_) => continue,
                 other => Some(format!("{other:?}")),
             };
@@ -68,7 +69,7 @@ fn stores_that_are_ordered_at_homes_are_release_consistent_wherever_locations_li
     assert_eq!(refuted(&read(ORDERED), 3), None);
 }
 
-/// Each fault is one that systems of free accesses need not show, as they know no order of values.
+/// Systems with arbitrary accesses do not check the order of values, so they need not find these faults.
 #[test]
 fn faults_of_the_order_at_homes_are_refuted_by_programs() {
     let faults = [
@@ -141,7 +142,7 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
     }
 }
 
-/// Whether a classic program can end as its condition asks, on a text; and under release consistency.
+/// Returns whether a classic program can satisfy its condition on a protocol, and under release consistency.
 fn shown(text: &str, name: &str) -> (bool, bool) {
     let (protocol, program) = (read(text), named(name).expect("a shape"));
     let Home::Controller(home) = &protocol.home else {
@@ -167,21 +168,21 @@ fn stores_ordered_at_their_source_or_by_numbers_are_release_consistent() {
     }
 }
 
-/// The block of a text that says which orders threads keep, and what that guarantees.
+/// Returns the part of a protocol file with the orders of accesses and the guarantee.
 fn kept(text: &str) -> &str {
     let (_, from) = text.split_once("accesses {").expect("orders");
     let (block, _) = from.split_once("channels {").expect("channels");
     block
 }
 
-/// The rows and all that is not a comment, a name, or an order that threads keep.
+/// Returns the part of a protocol file after the orders: channels, messages and rows.
 fn rest(text: &str) -> String {
     let (_, from) = text.split_once("channels {").expect("channels");
     from.to_string()
 }
 
-/// Ordering at the source is not in the rows, so these are the same for both models; and with the orders of release
-/// consistency in their place, total store order is not kept.
+/// The rows do not order stores at the source, so they are the same for both models. With the orders of release
+/// consistency, the protocol violates total store order.
 #[test]
 fn of_two_models_ordered_at_the_source_the_rows_are_the_same() {
     for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
@@ -195,7 +196,7 @@ fn of_two_models_ordered_at_the_source_the_rows_are_the_same() {
     }
 }
 
-/// Faults of stores in total store order at homes, and how a classic program of two threads shows each.
+/// Faults of total store order at homes, each refuted by a classic program of two threads.
 #[test]
 fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     let faults = [
@@ -264,8 +265,8 @@ fn stores_ordered_at_directories_beside_copies_are_release_consistent_for_two_th
     assert_eq!(refuted(&read(CORD), 2), None);
 }
 
-/// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X: the
-/// old X is forbidden. Between two points all is in order, and X and Y are at two homes.
+/// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X.
+/// The old X is forbidden. Posted stores are ordered between two points only, and X and Y are at different homes.
 #[test]
 fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_home_do_not() {
     let one = MP.replace("size homes 2", "size homes 1");
@@ -277,8 +278,8 @@ fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_h
     }
 }
 
-/// The messages on the shortest way to the end that the condition of `ISA2` asks for: in the order in which they are taken,
-/// with those that are never taken left out.
+/// Messages on the shortest path to the outcome of the condition of `ISA2`, in the order of their receipt, without
+/// those that are never received.
 #[test]
 fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
     let (protocol, program) = (read(MP), named("ISA2+popl+poal+poap").expect("a shape"));
@@ -313,7 +314,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
     }
     let [wx, wy, wz] = ["Write(x=1)", "Write(y=1)", "Write(z=1)"];
     let z = ["GetS(z)", "DataE(z=1)", "GetS(x)"];
-    // The copy with the old X comes before what takes it back for the new one.
+    // The copy with the old X arrives before its invalidation.
     let x = [wx, "DataE(x=0)", "Inv(x)", "Gone(x)"];
     assert_eq!(
         taken,
@@ -323,7 +324,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
         .iter()
         .filter(|(agent, _)| *agent == 2)
         .map(|(_, what)| *what);
-    // A read that has fetched a copy is tried again there.
+    // A read that has fetched a copy is retried and hits it.
     let [acquires, loads] = ["acquires z", "loads x"];
     let told = [
         acquires,
@@ -338,7 +339,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
     assert_eq!(none, None);
 }
 
-/// An acquire that is sequentially consistent (`a`) waits for earlier releases, the other one (`q`) need not.
+/// A sequentially consistent acquire (`a`) waits for earlier releases; the weaker one (`q`) need not.
 #[test]
 fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
     for text in [SO, SEQ, CORD] {
@@ -347,7 +348,8 @@ fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
     assert_eq!(shown(CORD, "SB+polqs"), (true, true));
 }
 
-/// Messages between homes in an order are kept in it wherever locations lie; without it the second is there first.
+/// Ordered messages between homes arrive in order, for every placement of locations. Without the order, the second can
+/// arrive first.
 #[test]
 fn what_homes_send_each_other_in_an_order_comes_in_it() {
     let text = include_str!("../../../tests/homes/in-order.coh");

@@ -1,4 +1,4 @@
-//! Programs whose threads run on caches of several kinds, each with rows of its own.
+//! Programs whose threads run on several kinds of caches with different rows.
 
 mod texts;
 
@@ -17,10 +17,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use texts::{home, read};
 
-/// Caches, and devices that have none: they read and write at the home, a write once the home says so.
+/// Protocol with caches, and with devices that have none. Devices read and write at the home, and write only after a
+/// grant.
 const MIXED: &str = include_str!("../../../tests/kinds/mixed.coh");
 
-/// Devices that read, and write nothing.
+/// Returns the protocol with devices that only read.
 fn readers() -> String {
     let parts = [
         (", Want; bytes: Bytes (partial store); answer: Value (line), Go, Done", "; answer: Value (line)"),
@@ -54,7 +55,7 @@ fn options(cores: Cores) -> Options {
     }
 }
 
-/// What a program shows in each way of placing its threads, by the names of the kinds.
+/// Returns the result of a program in each placement of its threads, by the names of the kinds.
 fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
     let all = Kinds::every(protocol, program).expect("few").into_iter();
     let found = all.map(|kinds| {
@@ -70,7 +71,7 @@ fn atomic(program: &Program) -> bool {
     code.any(|one| matches!(one, Instruction::Atomic { .. }))
 }
 
-/// The shapes of up to so many threads without what devices have no way to do: to read and write at once.
+/// Returns the shapes of at most `threads` threads without atomic accesses, which devices do not support.
 fn shapes(threads: usize) -> Vec<Program> {
     let few = classic().into_iter().filter(|p| p.threads.len() <= threads);
     few.filter(|program| !atomic(program)).collect()
@@ -90,11 +91,11 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
     }
     let three = Kinds::every(&protocol, &named("3.SB").expect("a shape")).expect("few");
     assert_eq!(three.len(), 4);
-    // Kinds with the same rows are one.
+    // Kinds with the same rows count as one.
     let near = read(include_str!("../../../protocols/eci-near.coh"));
     let ways = Kinds::every(&near, &named("IRIW").expect("a shape")).expect("few");
     assert_eq!(ways, [Kinds::from(4)]);
-    // With the threads exchanged, what is left out shows the same but for the names.
+    // The symmetric placement, which is left out, has the same number of outcomes and states.
     let shape = named("SB").expect("a shape");
     let shown = |text: &str| {
         let kinds = Kinds::read(text, &protocol, &shape).expect("kinds");
@@ -107,8 +108,8 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
     assert_eq!(shown("cache,device"), shown("device, cache"));
 }
 
-/// Exactly sequential consistency before cores in order, and exactly total store order before store buffers, wherever the
-/// threads are.
+/// In every placement, in-order cores give exactly sequential consistency, and store buffers give exactly total store
+/// order.
 #[test]
 fn wherever_threads_are_placed_programs_show_exactly_what_their_cores_allow() {
     let protocol = read(MIXED);
@@ -132,7 +133,7 @@ fn wherever_threads_are_placed_programs_show_exactly_what_their_cores_allow() {
     assert!(placed[&2] > 400 && placed[&3] > 150, "{placed:?}");
 }
 
-/// Texts whose kinds have the same rows ship: whichever names threads run on, what is shown is the same.
+/// Shipped protocols whose kinds have the same rows have the same outcomes on any kinds.
 #[test]
 fn shipped_texts_with_kinds_show_exactly_what_their_cores_allow() {
     let texts = [
@@ -190,7 +191,7 @@ fn what_a_kind_has_no_row_for_is_told_with_kind_and_access() {
             "{kinds}"
         );
     }
-    // In the simulator, too.
+    // The simulator reports the same.
     let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
     let run = watched(&protocol, &kinds, &shape, (Cores::InOrder, 1));
     assert_eq!(run, Err(NotRun::Lacks(lacking.into())));
@@ -217,17 +218,17 @@ fn what_a_kind_has_no_row_for_is_told_with_kind_and_access() {
     );
 }
 
-/// Faults in the rows of one kind: found wherever a thread runs on it, and nowhere else.
+/// A fault in the rows of one kind is found if and only if a thread runs on that kind.
 #[test]
 fn a_fault_in_the_rows_of_a_kind_is_found_where_threads_run_on_it() {
     let faults = [
-        // A device's write ends before the home performs it.
+        // A device's write completes before the home performs it.
         (
             "device",
             "A | Go            | send Bytes | W\n  W | Done          | done       | N",
             "A | Go | send Bytes, done | W\n  W | Done | | N",
         ),
-        // A cache keeps what it sends back.
+        // A cache keeps a line that it returns.
         (
             "cache",
             "M   | Recall     | send Put  | D",
@@ -245,7 +246,7 @@ fn a_fault_in_the_rows_of_a_kind_is_found_where_threads_run_on_it() {
     }
 }
 
-/// A model that a text promises is promised to threads wherever they run.
+/// A guaranteed memory model applies to threads on all kinds of remotes.
 #[test]
 fn a_guarantee_is_judged_wherever_threads_run() {
     let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
@@ -263,7 +264,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
     };
     let held = judged(MIXED);
     assert_eq!(held.ended, Ended::Holds);
-    // Nothing is read and written at once by a device.
+    // Devices do not support atomic accesses.
     assert!(held.left_out > 0 && held.lacking == 0, "{held:?}");
     assert!(held.placements > 200, "{held:?}");
     let fewer = judged(&readers());
@@ -283,7 +284,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
     }
 }
 
-/// Lifelines are those of threads, whatever the numbers of their caches.
+/// Lifelines in the chart are those of threads, whatever the numbers of their caches.
 #[test]
 fn a_chart_of_threads_on_kinds_tells_who_did_what() {
     let protocol = read(MIXED);
@@ -339,7 +340,7 @@ fn watched(
     observe_placed(&machines, kinds, program, &options, &mut || true)
 }
 
-/// In the simulator nothing else is seen, wherever threads run, and store buffers are.
+/// In the simulator, all outcomes are allowed in every placement, and store buffers have an effect.
 #[test]
 fn in_the_simulator_threads_on_every_kind_show_what_their_cores_allow() {
     let protocol = read(MIXED);
@@ -361,7 +362,7 @@ fn in_the_simulator_threads_on_every_kind_show_what_their_cores_allow() {
     assert!(buffered > 0);
 }
 
-/// A fault of one kind's row is found with its seed.
+/// A fault in a row of one kind is found, with its seed.
 #[test]
 fn in_the_simulator_a_fault_of_a_kind_is_found() {
     let kept = replaced(

@@ -1,4 +1,4 @@
-//! Programs in which each write is made in every way that a text has: stored as its cores do, written back, acknowledged.
+//! Programs with every mix of a protocol's store variants: default store, write-back, and acknowledged write.
 
 mod texts;
 
@@ -31,7 +31,7 @@ fn options(protocol: &Protocol) -> Options {
     }
 }
 
-/// The program in every mix, each with its letters in its name.
+/// Returns the program in every mix of store variants, with the letters of the mix in its name.
 fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let of = |mix: Vec<_>| {
         let mut program = mixed(program, &mix);
@@ -45,7 +45,8 @@ fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
         .collect()
 }
 
-/// Every mix of all classic programs of two threads, at one home after the other; the example `orderings` runs all files.
+/// Runs every mix of all classic programs of at most two threads, with locations placed round robin. The example
+/// `orderings` runs all files.
 #[test]
 fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
@@ -76,7 +77,7 @@ fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
     }
 }
 
-/// What so many runs of a program in the simulator show.
+/// Runs a program `runs` times in the simulator.
 fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> Seen {
     let upper = Level {
         protocol,
@@ -92,7 +93,7 @@ fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> Seen {
     timed::observe(&machines, program, &options, &mut || true).expect("it runs")
 }
 
-/// Every mix of all classic programs of two threads, with random times of messages and threads.
+/// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.
 #[test]
 fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
@@ -116,7 +117,8 @@ fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
     }
 }
 
-/// A store that has ended may still be on its way when its thread reads and writes the line at once: it is a store all the same.
+/// A completed store may still be in flight when its thread performs an atomic access to the same line. The store must
+/// be performed first.
 #[test]
 fn in_time_stores_under_way_stay_stores_before_an_atomic_access_of_their_line() {
     let mp = include_str!("../../../ordering/mp.coh");
@@ -147,7 +149,7 @@ exists (0:X4=100)
     }
 }
 
-/// Each write takes the messages of the access that its letter stands for.
+/// Each write sends the messages of the access that its letter denotes.
 #[test]
 fn in_time_writes_are_made_as_their_letters_say() {
     let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
@@ -171,7 +173,8 @@ fn in_time_writes_are_made_as_their_letters_say() {
     assert!(seen[0].messages["GetM"] > 10);
 }
 
-/// A release that is written back comes behind a fence; if that waits for nothing, the store before it may be late.
+/// A fence precedes a release that is written back. If the fence does not wait, the store before it may be performed
+/// too late.
 #[test]
 fn in_time_a_fault_of_the_other_stores_is_seen() {
     let right = "fence if count(touched + waiting) == 0";
@@ -189,7 +192,8 @@ fn in_time_a_fault_of_the_other_stores_is_seen() {
     assert_eq!(wrong, ["MP+popl+poap tb", "MP+popl+poap ta"]);
 }
 
-/// What the mixes of a program find that release consistency forbids, or what is wrong otherwise, with their letters.
+/// Returns the mixes of a program with an outcome that release consistency forbids, or with another violation, and its
+/// description.
 fn found(text: &str, name: &str) -> Vec<(String, String)> {
     let copy = include_str!("../../../litmus/ordering/SB+polas+copy.litmus");
     let program = named(name).unwrap_or_else(|| herd::read(copy).expect("a program"));
@@ -220,7 +224,7 @@ fn found(text: &str, name: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Each fault is shown by the mixes that use what is wrong, and by no other.
+/// Each fault is refuted by the mixes that use the faulty part, and all its refutations have the same description.
 #[test]
 fn faults_of_the_other_stores_are_refuted_by_the_mixes_that_use_them() {
     type Fault<'f> = (

@@ -1,4 +1,4 @@
-//! Programs on protocols against the same programs on memory that acts at once.
+//! Programs on protocols, compared with the same programs on sequentially consistent memory.
 
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::models::ends;
@@ -12,7 +12,7 @@ use cohkit_protocol::text::parse;
 const W: bool = true;
 const R: bool = false;
 
-/// A program of accesses such as (W, 0), a write of the first location.
+/// Returns a program of accesses such as (W, 0), a write of the first location.
 fn shape(threads: &[&[(bool, u8)]]) -> Program {
     let step = |&(writes, at): &(bool, u8)| Step { writes, at };
     let threads: Vec<Vec<Step>> = threads
@@ -22,7 +22,7 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
     program(&threads, false)
 }
 
-/// Whether some end shows these values in the registers of the threads, one after the other.
+/// Returns true if an outcome has these register values, thread by thread.
 fn shows(ends: &std::collections::BTreeSet<End>, values: &[i64]) -> bool {
     let registers = |end: &End| -> Vec<i64> {
         let registers = end.0.iter();
@@ -32,8 +32,7 @@ fn shows(ends: &std::collections::BTreeSet<End>, values: &[i64]) -> bool {
     ends.iter().any(|end| registers(end) == values)
 }
 
-/// What the two models allow of the shapes that everybody knows. Of sequential consistency none is allowed; of total store
-/// order one is.
+/// Known verdicts on classic shapes: sequential consistency forbids all of them, and total store order allows one.
 #[test]
 fn the_models_allow_what_they_are_known_to_allow() {
     type Shape<'s> = (&'s str, &'s [&'s [(bool, u8)]], &'s [i64], bool);
@@ -83,8 +82,8 @@ fn fences_take_from_total_store_order_what_sequential_consistency_has_not() {
         );
         assert_eq!(sc, tso, "{}", program.name);
     }
-    // Without them total store order shows more of those whose threads write and then read the other location: SB, and R,
-    // where one of them only writes.
+    // Without fences, total store order allows more if a thread writes one location and then reads the other: SB, and
+    // R, where the other thread only writes.
     let more = all(2, 2, false).into_iter().filter(|program| {
         let (sc, tso) = (
             ends(program, Cores::InOrder),
@@ -103,7 +102,8 @@ fn shipped(name: &str) -> Protocol {
     parse(&text).unwrap()
 }
 
-/// Each program on a protocol shows exactly what it may on memory that acts at once.
+/// Checks that the outcomes of each program on a protocol are exactly those on sequentially consistent memory. Returns
+/// the number of states visited.
 fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
     let protocol = shipped(name);
     let mut visited = 0;
@@ -144,8 +144,8 @@ fn caches_in_order_are_sequentially_consistent_and_with_store_buffers_total_stor
     }
 }
 
-/// Four threads were more than could be visited, before single lines were numbered: a million states in which every line
-/// and thread stood at full length took minutes and gigabytes, and were too few.
+/// Four threads are feasible because states are rows of numbers of lines and threads. A million states with
+/// uncompressed lines and threads took minutes and gigabytes, and were not enough.
 #[test]
 fn four_threads_are_decided_with_what_caches_give_up() {
     let iriw = shape(&[&[(W, 0)], &[(R, 0), (R, 1)], &[(W, 1)], &[(R, 1), (R, 0)]]);

@@ -1,4 +1,4 @@
-//! Caches whose copies may be old, on a text that promises the order of programs alone.
+//! Caches whose copies may be stale, with a protocol that guarantees only a memory model.
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 
 const TEXT: &str = include_str!("../../../protocols/self-invalidate.coh");
 
-/// The text, with something in another way.
+/// Returns the protocol with one replacement in its file.
 fn changed(from: &str, to: &str) -> Protocol {
     assert_eq!(TEXT.matches(from).count(), 1, "{from}");
     text::parse(&TEXT.replace(from, to)).expect("it is in order")
 }
 
-/// What is done with each program of so many threads at most and what it shows, until that says to stop.
+/// Runs each program of at most `threads` threads and passes it with its result to `each`, until `each` returns false.
 fn run(
     protocol: &Protocol,
     threads: usize,
@@ -60,7 +60,7 @@ fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
             panic!("{}: {found:?}", program.name)
         };
         let allowed = allowed(program, Model::Rc).expect("it is small");
-        // The home performs an atomic access at once; the model lets what it writes come later than what it reads.
+        // The home performs an atomic access in one step. The model also allows its write to come later than its read.
         match program.name.contains("+swp") {
             true => assert!(ends.is_subset(&allowed), "{}", program.name),
             false => assert_eq!(ends, allowed, "{}", program.name),
@@ -71,8 +71,8 @@ fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
     assert!(programs > 100, "{programs}");
 }
 
-/// Behind a branch on what was read, `ISB` keeps a later read from a copy that was there before. Threads that have read both
-/// locations before have such copies.
+/// After a branch on a loaded value, `ISB` prevents a later read from hitting an older copy. Threads have such copies
+/// because they have read both locations before.
 #[test]
 fn what_is_fetched_anew_reads_no_old_copy() {
     let protocol = text::parse(TEXT).expect("it is in order");
@@ -108,7 +108,7 @@ fn what_is_fetched_anew_reads_no_old_copy() {
     assert_eq!(old, [false, true]);
 }
 
-/// The programs that show what release consistency forbids, or do not end.
+/// Returns the names of the programs that have an outcome that release consistency forbids, or do not complete.
 fn refuting(protocol: &Protocol) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     run(protocol, 2, 0, &mut |program, found| {
@@ -125,16 +125,16 @@ fn refuting(protocol: &Protocol) -> BTreeSet<String> {
 #[test]
 fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
     let every = "every V becomes I, every IV becomes IN";
-    // Nothing is dropped: the flag is new, and what it says is there may be old.
+    // Copies are not dropped: the flag is current, but the data that it announces may be stale.
     let kept = refuting(&changed(every, "every IV becomes IN"));
     assert!(kept.iter().any(|name| name.starts_with("MP")), "{kept:?}");
-    // A line that was under way when the cache acquired is kept: it left the home before.
+    // A line in flight at the acquire is kept, although it left the home earlier.
     let brought = refuting(&changed(
         "IN      | Data                | done           | I",
         "IN      | Data                |                | V",
     ));
     assert!(!brought.is_empty());
-    // A read that acquires hits what the cache has: it comes before a release that it is to come after.
+    // An acquiring read hits a cached copy, so it precedes a release that it must follow.
     let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
     let hits = refuting(&changed(
         hit,
@@ -144,7 +144,7 @@ fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
     println!("{kept:?}\n{brought:?}\n{hits:?}");
 }
 
-/// What a program of two threads shows in the simulator, within so many runs.
+/// Runs a program of two threads `runs` times in the simulator.
 fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::Seen {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")

@@ -1,4 +1,4 @@
-//! The classic shapes: what models allow of them, and what protocols show.
+//! The classic shapes: outcomes under memory models and on protocols.
 
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
@@ -39,7 +39,7 @@ fn there_are_many_shapes_each_with_a_name_and_none_twice() {
     }
 }
 
-/// Programs that are run and axioms on executions know nothing of each other.
+/// The operational and the axiomatic models are independent of each other.
 #[test]
 fn running_and_axioms_find_the_same_ends() {
     for shape in classic() {
@@ -51,19 +51,20 @@ fn running_and_axioms_find_the_same_ends() {
         ] {
             let ends = axioms::ends(&shape, model).unwrap();
             let (name, shown) = (&shape.name, models::ends(&shape, cores));
-            // These cores perform an atomic access at once; the model lets what it writes come later than what it reads.
+            // These cores perform an atomic access in one step. The model also allows its write to come later than its
+            // read.
             match model == Model::Rc && name.contains("+swp") {
                 true => assert!(shown.is_subset(&ends), "{name}, {model}"),
                 false => assert_eq!(ends, shown, "{name}, {model}"),
             }
-            // Each model allows what the stronger one does.
+            // Each model allows all outcomes of the stronger one.
             assert!(before.is_subset(&ends), "{}, {model}", shape.name);
             before = ends;
         }
     }
 }
 
-/// What cores with named orders keep is what the cores that have these orders of themselves keep.
+/// Out-of-order cores with the orders of another kind of core have the same outcomes as that kind.
 #[test]
 fn windows_with_the_orders_of_other_cores_show_what_these_do() {
     let (mut all, mut stores_later) = (Orders::NONE, Orders::NONE);
@@ -96,7 +97,7 @@ fn sequential_consistency_has_no_cycle_and_full_fences_give_it_to_all() {
     }
 }
 
-/// What everybody knows of the classic shapes: the verdicts that their names stand for.
+/// Well-known verdicts on the classic shapes.
 #[test]
 fn the_models_allow_what_they_are_known_to_allow() {
     let all = classic();
@@ -104,7 +105,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
         let shape = all.iter().find(|shape| shape.name == name);
         allowed(shape.unwrap_or_else(|| panic!("{name}")), model)
     };
-    // Total store order lets a thread read before its own write is seen, and nothing else.
+    // Total store order relaxes only write-to-read order: a read may precede the visibility of an earlier write.
     let plain = all
         .iter()
         .filter(|shape| !shape.name.contains('+') || shape.name == "2+2W");
@@ -116,7 +117,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
     );
     assert!(shows("WRW+WR", Model::Tso) && shows("W+RWC", Model::Tso));
     assert!(shows("R+dmb.sy+po", Model::Tso) && !shows("R+po+dmb.sy", Model::Tso));
-    // Release consistency orders what asks for it: each of these asks at one place too few, or not enough.
+    // Release consistency orders only on request. In each of these shapes an order is missing or too weak.
     for weak in [
         "SB",
         "MP",
@@ -136,8 +137,8 @@ fn the_models_allow_what_they_are_known_to_allow() {
     ] {
         assert!(shows(weak, Model::Rc), "{weak}");
     }
-    // A release and an acquire pass messages, the full acquire is not passed by releases, dependences keep writes back,
-    // and a write is seen by all other threads at once.
+    // A release and an acquire order message passing. Releases do not pass the full acquire. Dependencies order writes.
+    // All other threads observe a write at the same time.
     for strong in [
         "CoRR",
         "CoWW",
@@ -165,7 +166,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
     }
 }
 
-/// What is printed is read as the same test.
+/// A printed shape is parsed as the same test.
 #[test]
 fn shapes_are_printed_as_they_are_read() {
     for shape in classic() {
@@ -190,7 +191,8 @@ fn shipped(name: &str) -> Protocol {
     parse(&text).unwrap()
 }
 
-/// Each shape on a protocol shows exactly what it may on memory that acts at once. Gives how many have been shown to.
+/// Checks that the outcomes of each shape on a protocol are exactly those on sequentially consistent memory. Returns
+/// the number of shapes.
 fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let protocol = shipped(name);
     let mut shown = 0;
@@ -220,8 +222,8 @@ fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     shown
 }
 
-/// Up to three threads; with what a cache gives up in those of two, and in the plain ones of three. `make soak` visits all,
-/// with what caches give up: that is millions of states each where there are four.
+/// Returns the shapes of up to three threads. One spontaneous eviction or downgrade is allowed with two threads and in
+/// plain shapes of three. `make soak` runs all shapes with it, which takes millions of states each for four threads.
 fn small() -> Vec<(Program, u8)> {
     let small = classic().into_iter().filter(|s| s.threads.len() < 4);
     let plain = |shape: &Program| shape.threads.len() == 2 || !shape.name.contains('+');
@@ -231,7 +233,8 @@ fn small() -> Vec<(Program, u8)> {
         .collect()
 }
 
-/// Four threads, and nothing that caches give up by themselves. Four store buffers at once are 18 million states.
+/// Returns the plain shapes of four threads, without spontaneous evictions. `4.SB` is left out: with store buffers it
+/// has 18 million states.
 fn large() -> Vec<(Program, u8)> {
     let plain = |s: &Program| s.threads.len() == 4 && !s.name.contains('+');
     let large = classic()
@@ -261,7 +264,7 @@ fn moesi_shows_exactly_what_the_models_allow_of_each_plain_shape() {
     assert!(exactly("moesi", &small, &BOTH) >= 20);
 }
 
-/// The same before the L1s of two levels, in every way in which threads share L2s.
+/// As [`exactly`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
 fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
     let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
@@ -295,8 +298,8 @@ fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     shapes.len()
 }
 
-/// All shapes of two threads, and all programs of two accesses each: three threads, which sit in five ways, are millions
-/// of states. `make soak` visits those.
+/// Runs all shapes of up to two threads, and all programs of two threads with two accesses each. Three threads, with
+/// five assignments to clusters, take millions of states, which `make soak` visits.
 #[test]
 fn two_levels_show_exactly_what_the_models_allow_of_each_shape_of_two_threads() {
     let named = classic().into_iter().filter(|s| s.threads.len() <= 2);
@@ -312,7 +315,8 @@ fn two_levels_show_exactly_what_the_models_allow_of_each_shape_of_two_threads() 
     assert!(exactly_below(&one, &[Cores::InOrder]) >= 10);
 }
 
-/// Up to three threads on two levels, and of two what a cache gives up with both sorts of cores.
+/// Runs all shapes of up to three threads on two levels, with one spontaneous eviction for those of two threads, on
+/// both kinds of cores.
 #[test]
 #[ignore = "millions of states for each shape of three threads, for `make soak`"]
 fn all_shapes_of_three_threads_on_two_levels() {
@@ -325,7 +329,7 @@ fn all_shapes_of_three_threads_on_two_levels() {
     println!("two-level: exactly what the models allow of {shown} shapes");
 }
 
-/// Everything, also with what four caches give up, which is millions of states for each shape.
+/// Runs all shapes, with one spontaneous eviction also for four caches, which takes millions of states per shape.
 #[test]
 #[ignore = "millions of states for each shape of four threads, for `make soak`"]
 fn all_shapes_on_all_protocols() {

@@ -1,8 +1,8 @@
-//! That no way is shorter than the one that is told.
+//! Check that reported paths are shortest.
 //!
-//! The oracle walks whole worlds of all lines, one step after the other, with locations at homes in every way; it knows neither
-//! numbered lines nor the search of `run`. Its threads are lists of loads and stores that wait for each other as the text's
-//! orders say.
+//! The oracle searches complete worlds of all lines, with every placement of locations at homes. It shares neither the
+//! numbered lines nor the search with `run`. Its threads are lists of loads and stores that wait for each other
+//! according to the protocol's orders.
 
 mod texts;
 
@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 use texts::{home, read};
 
-/// Of each line how often it was written, and what was written last.
+/// Number of writes of each line, and its last value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Numbers(Vec<(u32, i64)>);
 
@@ -61,12 +61,12 @@ impl Data for Numbers {
 struct Access {
     location: usize,
     issue: Issue,
-    /// Whether an acquire waits for earlier releases.
+    /// True if an acquire waits for earlier releases.
     full: bool,
     what: Result<usize, i64>,
 }
 
-/// The accesses of a thread whose stores are of numbers that it knows before it begins.
+/// Returns the accesses of a thread. The values of its stores must be constants.
 fn accesses(program: &Program, thread: usize) -> Vec<Access> {
     let thread = &program.threads[thread];
     let mut registers: Vec<Option<i64>> = thread.registers.iter().copied().map(Some).collect();
@@ -112,8 +112,8 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
     all
 }
 
-/// What there is at some moment: the world, of each thread's accesses those that have ended with what they found, and how often
-/// caches may still give something up.
+/// State of the oracle: the world, the completed accesses of each thread with the values found, and the remaining
+/// number of spontaneous evictions and downgrades.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     world: World<Numbers>,
@@ -121,7 +121,7 @@ struct State {
     gives_up: u8,
 }
 
-/// Programs on the caches of a text, whose cores keep these orders.
+/// Oracle for a program on a protocol's caches, with cores that keep the orders `waits`.
 struct Oracle<'o> {
     system: System<'o>,
     program: &'o Program,
@@ -145,7 +145,8 @@ impl<'o> Oracle<'o> {
         }
     }
 
-    /// With each location at one of the homes: its line is the next of that home that no other location has.
+    /// Returns the initial state with each location at the given home, and the line of each location, distinct per
+    /// location.
     fn first(&self, homes: &[u8]) -> (State, Vec<u8>) {
         let number = self.system.protocol.homes as u8;
         let lines = (0..).zip(homes).map(|(place, home)| place * number + home);
@@ -163,7 +164,7 @@ impl<'o> Oracle<'o> {
         (state, lines)
     }
 
-    /// Whether nothing keeps an access of a thread waiting.
+    /// Returns true if an access of a thread may begin: no earlier access must complete first.
     fn may_begin(&self, state: &State, thread: usize, place: usize) -> bool {
         let (code, ended) = (&self.threads[thread], &state.ended[thread]);
         let later = &code[place];
@@ -177,7 +178,7 @@ impl<'o> Oracle<'o> {
         ended[place].is_none() && earlier.all(before)
     }
 
-    /// Everything that one step leads to, and whether it is no cache that gives up what it was not asked for.
+    /// Returns the successors of a state. The flag is false for spontaneous evictions and downgrades.
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
         let mut all = Vec::new();
         let mut push = |world: World<Numbers>, ended: Vec<_>, gives_up: bool| {
@@ -229,7 +230,7 @@ impl<'o> Oracle<'o> {
         }
         for step in state.world.steps(&self.system) {
             let gives_up = match step {
-                // Threads begin these, and there is no device.
+                // Threads begin hits, and there is no device.
                 Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
                 Step::Access(_, _, access) => {
                     if !access.about_line() || access.needs() > Right::None || state.gives_up == 0 {
@@ -248,7 +249,7 @@ impl<'o> Oracle<'o> {
         all
     }
 
-    /// What a state shows if all threads are through and all that they have written is where everyone finds it.
+    /// Returns the outcome of a state if all accesses have completed and all writes are performed.
     fn end(&self, state: &State, lines: &[u8]) -> Option<End> {
         let through = state.ended.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
@@ -273,10 +274,10 @@ impl<'o> Oracle<'o> {
         Some(End(observed.map(|o| (o.clone(), value(&o))).collect()))
     }
 
-    /// How many steps lead to the first end that is wanted, or to where nothing leads on if that is, of all ways from all
-    /// placements of the locations.
+    /// Returns the number of steps to the first outcome found that satisfies `wanted`, or to a deadlock if
+    /// `wanted(None)`, over all placements of the locations.
     fn walk(&self, wanted: &dyn Fn(Option<&End>) -> bool, next: Next) -> Option<usize> {
-        // Homes are alike, so the first location may lie at the first.
+        // Homes are symmetric, so the first location is at the first home.
         let mut placements: Vec<Vec<u8>> = vec![vec![0]];
         for _ in &self.program.locations[1..] {
             let homes = 0..self.system.protocol.homes as u8;
@@ -322,16 +323,16 @@ impl<'o> Oracle<'o> {
     }
 }
 
-/// Which of the states that were met is looked at next.
+/// Search order: the pending state to expand next.
 #[derive(Clone, Copy)]
 enum Next {
-    /// The first: breadth first.
+    /// The oldest: breadth-first search.
     First,
-    /// The last: depth first.
+    /// The newest: depth-first search.
     Last,
 }
 
-/// What cores keep of their order.
+/// Returns the orders that a kind of core keeps.
 fn waits(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
     match cores {
         Cores::InOrder => Box::new(|_, _| true),
@@ -382,7 +383,7 @@ fn no_way_is_shorter_than_the_one_that_is_told() {
         let name = format!("{} on {}", program.name, protocol.name);
         assert_eq!(oracle.walk(&wanted, Next::First), told, "{name}");
         assert!(told.is_some(), "{name}");
-        // What is met last is looked at first: the way that is found so is an end's, too, and too long.
+        // A depth-first search also finds an outcome, but by a longer path.
         assert!(oracle.walk(&wanted, Next::Last) > told, "{name}");
     }
 }

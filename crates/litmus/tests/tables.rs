@@ -1,4 +1,4 @@
-//! The tables of `cord`, which cores keep from overflowing, and its messages, counted.
+//! Occupancy of the tables of `cord`, which cores must not overflow, and its number of messages.
 
 mod texts;
 
@@ -19,7 +19,7 @@ use texts::{home, read};
 const SO: &str = include_str!("../../../ordering/so.coh");
 const MP: &str = include_str!("../../../ordering/mp.coh");
 const CORD: &str = include_str!("../../../ordering/cord.coh");
-/// Programs with many epochs, and with many stores of one.
+/// Programs with many epochs, and with many stores in one epoch.
 const PROGRAMS: [&str; 5] = [
     include_str!("../../../litmus/ordering/MP+counts.litmus"),
     include_str!("../../../litmus/ordering/MP+rounds.litmus"),
@@ -28,7 +28,7 @@ const PROGRAMS: [&str; 5] = [
     include_str!("../../../litmus/ordering/MP+homes.litmus"),
 ];
 
-/// A text without its systems, and with these sizes in place of its own.
+/// Returns a protocol file without its systems, and with these parameters in place of its own.
 fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
     let (text, _) = text.split_once("\nsystem ").expect("systems");
     let line = |line: &str| {
@@ -50,7 +50,7 @@ fn options(protocol: &Protocol) -> Options {
     }
 }
 
-/// The sizes of the tables of a core and of a home.
+/// Sizes of the tables of a core and of a home.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
     epochs: u16,
@@ -61,7 +61,7 @@ struct Tables {
     notes: u16,
 }
 
-/// The smallest that there are; those of a core alone, and those of a home; and what the text has.
+/// Small tables: everywhere; in the core alone; in the home alone; and of intermediate size.
 const SMALL: [Tables; 4] = [
     Tables {
         epochs: 2,
@@ -113,7 +113,7 @@ impl Tables {
     }
 }
 
-/// How many entries a core has in a table of a home at most, in all worlds that programs have met.
+/// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
 fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
     let (system, worlds) = lines.met().expect("one level");
     let variables = &system.home.variables;
@@ -137,7 +137,7 @@ fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
     worlds.map(|world| in_world(&world)).max().unwrap_or(0)
 }
 
-/// The written programs, and every shape of two threads that a release or a fence stands in.
+/// Returns the programs of [`PROGRAMS`], and every shape of two threads with a release or a fence.
 fn programs() -> Vec<Program> {
     let written = PROGRAMS.map(|text| herd::read(text).expect("a program"));
     let shapes = files().expect("shapes").into_iter();
@@ -156,8 +156,8 @@ fn programs() -> Vec<Program> {
     written.into_iter().chain(shapes).collect()
 }
 
-/// What is wrong with programs on `cord` with tables of these sizes: an end that release consistency forbids, threads that
-/// wait for ever, or more entries than a table of a home has.
+/// Returns the first violation of programs on `cord` with tables of these sizes. A violation is a forbidden outcome,
+/// threads that wait for ever, or more entries than a table of a home has.
 fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
     let protocol = read(&tables.of(text));
     let options = options(&protocol);
@@ -196,7 +196,7 @@ fn programs_over_the_smallest_tables_are_release_consistent_end_and_overflow_non
     }
 }
 
-/// In time, too: nothing stands still, and nothing else is seen.
+/// In the simulator, all programs complete with allowed outcomes.
 #[test]
 fn programs_over_the_smallest_tables_come_to_their_ends_in_the_simulator() {
     for tables in SMALL {
@@ -229,7 +229,7 @@ fn programs_over_the_smallest_tables_come_to_their_ends_in_the_simulator() {
     }
 }
 
-/// Each fault is a table that is not waited for, or is left too late or too early.
+/// Faults: a full table does not stall, or an entry is released too early or too late.
 #[test]
 fn a_table_that_is_not_waited_for_is_refuted_by_what_it_overflows() {
     let [smallest, _, homes, _] = SMALL;
@@ -292,7 +292,8 @@ fn a_table_that_is_not_waited_for_is_refuted_by_what_it_overflows() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// A thread that makes rounds: in each it stores so often to each of these locations, and then releases the last one.
+/// Returns a program of one thread in rounds. In each round it stores to each of the listed locations a given number of
+/// times, and then performs a release store to location 0.
 fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
     let mut code = Vec::new();
     let mut value = 0;
@@ -328,8 +329,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
     }
 }
 
-/// The messages of a way to the end of a program whose locations are at one home after the other, in the order in which they
-/// are sent.
+/// Returns the messages on a shortest path to an outcome, in send order. Locations are placed round robin.
 fn messages(text: &str, program: &Program) -> Vec<String> {
     let protocol = read(text);
     let options = Options {
@@ -353,13 +353,13 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
     sent.collect()
 }
 
-/// How many of them have this name.
+/// Returns the number of messages with this name.
 fn of(messages: &[String], name: &str) -> usize {
     let its = |message: &&String| message.split('(').next() == Some(name);
     messages.iter().filter(its).count()
 }
 
-/// What the releases among them say that they need, together.
+/// Returns the sum of the field `needs` over all release messages.
 fn needed(messages: &[String]) -> usize {
     let needs = |message: &String| {
         let (_, needs) = message.strip_prefix("Release(")?.split_once("needs=")?;
@@ -368,7 +368,7 @@ fn needed(messages: &[String]) -> usize {
     messages.iter().filter_map(needs).sum()
 }
 
-/// `cord` with more homes than the text has, and room for what is counted here.
+/// Returns `cord` with this number of homes, and with tables large enough for these programs.
 fn wide(homes: u16) -> String {
     let sizes = [
         ("homes", homes),
@@ -382,8 +382,9 @@ fn wide(homes: u16) -> String {
     sized(CORD, &sizes)
 }
 
-/// Earlier releases acknowledged, m stores to other homes, then one release: m + 1 acknowledgements at the source; at the
-/// directories a request and a notification for each of the p others that are pending, and one acknowledgement.
+/// A round without outstanding earlier releases: m stores to p other homes, then one release. Ordering at the source
+/// takes m + 1 acknowledgements. Ordering at directories takes a request and a notification for each of the p pending
+/// homes, and one acknowledgement.
 #[test]
 fn an_isolated_round_takes_m_and_1_acknowledgements_at_the_source_and_2_p_and_1_messages_at_directories(
 ) {
@@ -406,7 +407,7 @@ fn an_isolated_round_takes_m_and_1_acknowledgements_at_the_source_and_2_p_and_1_
     }
 }
 
-/// In a stream of releases each has the homes that are pending for it, and the sum agrees.
+/// In a stream of releases, each release has its own pending homes, and the totals agree.
 #[test]
 fn in_a_stream_the_messages_at_directories_are_twice_what_its_releases_need_and_one_for_each() {
     for stream in [
@@ -423,7 +424,7 @@ fn in_a_stream_the_messages_at_directories_are_twice_what_its_releases_need_and_
     }
 }
 
-/// The simulator counts the same, whichever homes its seed puts the locations at: each round is alone in its run.
+/// The simulator's statistics agree, at whichever homes the seed places the locations. Each run has one round.
 #[test]
 fn in_the_simulator_a_round_takes_as_many_messages_by_its_statistics() {
     let program = rounds("a round", 2, &[(&[1], 2)]);
@@ -458,8 +459,8 @@ fn in_the_simulator_a_round_takes_as_many_messages_by_its_statistics() {
     assert!(pending.iter().all(|&runs| runs > 5), "{pending:?}");
 }
 
-/// With one directory no home is told of another, and what `cord` sends more than posted stores is an acknowledgement for
-/// each release. (A credit of `mp` says that there is room at a home, for which `cord` has its tables.)
+/// With one directory, no notifications are needed. `cord` then sends one message per release more than posted stores:
+/// its acknowledgement. (A credit of `mp` grants room at a home, which `cord` tracks in its tables.)
 #[test]
 fn with_one_directory_no_notification_is_sent_and_each_release_has_one_acknowledgement() {
     let stream = [(&[1u8, 2][..], 2), (&[1][..], 1)];

@@ -1,4 +1,4 @@
-//! Shapes in the simulator: what is seen is what the models allow, and more than one end of it.
+//! Shapes in the simulator: all outcomes are allowed by the models, and there is more than one.
 
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
@@ -32,7 +32,7 @@ fn one_level<'p>(protocol: &'p Protocol, program: &Program) -> Machine<'p> {
     }
 }
 
-/// Threads before the L1s of two levels, spread over the clusters in every way that [`clusters`] has.
+/// Returns machines of two levels with threads on the L1s, one for each distribution of [`clusters`].
 fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<Machine<'p>> {
     let spread = clusters(program.threads.len() as u16).into_iter();
     let machines = spread.map(|[caches, below]| Machine {
@@ -55,7 +55,8 @@ fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) ->
     observe(machines, program, &options, &mut || true).unwrap()
 }
 
-/// Each shape on a protocol: nothing is seen that the model does not allow, and more than one end where it allows more.
+/// Checks each shape on a protocol: all outcomes are allowed by the model, and there is more than one if the model
+/// allows several.
 fn shows_a_part(name: &str) {
     let protocol = parse(&text(name)).unwrap();
     each_shows_a_part((name, 40), &|shape| vec![one_level(&protocol, shape)]);
@@ -129,7 +130,7 @@ fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
     assert_eq!(again.failure, Some((what, seed)));
 }
 
-/// A constructed home serves threads as well as one written by hand.
+/// A home constructed from a policy has the allowed outcomes, as one written by hand.
 #[test]
 fn a_home_of_a_policy_shows_what_the_model_allows() {
     let protocol = parse(&text("msi-policy")).unwrap();
@@ -138,7 +139,7 @@ fn a_home_of_a_policy_shows_what_the_model_allows() {
     assert!(seen.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
 }
 
-/// Buffers are seen: what sequential consistency forbids and total store order allows happens.
+/// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
 #[test]
 fn store_buffers_show_what_cores_in_order_do_not() {
     let protocol = parse(&text("mesi")).unwrap();
@@ -156,7 +157,8 @@ fn store_buffers_show_what_cores_in_order_do_not() {
     }
 }
 
-/// Windows are seen: what total store order forbids happens, and nothing that release consistency forbids.
+/// Out-of-order windows have an effect: outcomes occur that total store order forbids, but none that release
+/// consistency forbids.
 #[test]
 fn windows_show_what_store_buffers_do_not() {
     let protocol = parse(&text("mesi")).unwrap();
@@ -210,7 +212,7 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
     }
 }
 
-/// A cache that keeps its copy where it should lose it.
+/// Fault: a cache keeps its copy on an invalidation.
 #[test]
 fn a_fault_of_the_protocol_is_seen_with_its_seed() {
     let text = text("msi");
@@ -271,8 +273,8 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
 
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
-/// What each classic program shows on a text whose cores order accesses by its declarations, in so many runs: the sum of
-/// ends that were seen and of those that release consistency allows, or the first program that shows another one.
+/// Runs each classic program `runs` times on a protocol, with cores that keep its declared orders. Returns the total
+/// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
     let cores = Cores::Relaxed(protocol.kept.expect("orders of its own"));

@@ -21,13 +21,13 @@ const SO: &str = include_str!("../../../../ordering/so.coh");
 const MP: &str = include_str!("../../../../ordering/mp.coh");
 const SELF_INVALIDATE: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
-/// A text with some words replaced, and the program that refutes it.
+/// A protocol file with some words replaced, and the program that refutes it.
 struct Fault {
     what: &'static str,
     program: &'static str,
     text: &'static str,
     words: &'static [(&'static str, &'static str)],
-    /// Part of what the refutation says.
+    /// Part of the refutation's message.
     says: &'static str,
 }
 
@@ -323,7 +323,7 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
-/// Returns what programs find with the sizes of a text, and then with those of its systems.
+/// Returns the first refutation by programs, with the protocol's own parameters, then with those of its systems.
 fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
     let model = protocol.guarantee.model.expect("a guarantee");
     let mut readings = vec![protocol];
@@ -386,7 +386,7 @@ fn every_counting_fault_is_refuted_by_the_programs_that_judge_a_guarantee() {
     }
 }
 
-/// A release that waits for one acknowledgement of several, by one bit where a counter belongs.
+/// Fault: a release waits for one of several acknowledgements, because the protocol has a bit instead of a counter.
 #[test]
 fn a_release_waits_for_all_acknowledgements() {
     let bit = read(include_str!("verdicts/g01_onebit.coh"));
@@ -395,7 +395,7 @@ fn a_release_waits_for_all_acknowledgements() {
     assert_eq!(refuted(&bit, &classic(&bit, 3)), None);
     let counter = read(include_str!("verdicts/g01ref.coh"));
     assert_eq!(refuted(&counter, &bursts(Model::Rc, 3)), None);
-    // The outcome that was shown first.
+    // The outcome that first exposed the fault.
     let shown = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {
         cores: Cores::Relaxed(bit.kept.expect("orders")),
@@ -409,7 +409,7 @@ fn a_release_waits_for_all_acknowledgements() {
     assert!(!allowed.iter().any(|end| shown.holds(end)));
 }
 
-/// Programs whose threads never end: once, where two stores race; always, where a register entry is kept.
+/// Programs with livelock: in one protocol if two stores race, in the other always, because a register entry is kept.
 #[test]
 fn a_state_from_which_no_outcome_is_reachable_breaks_a_guarantee() {
     for text in [

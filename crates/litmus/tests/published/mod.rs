@@ -1,18 +1,19 @@
-//! Outcomes that public suites and manuals state for tests with names, each written anew: what `--model` says of them.
+//! Published verdicts of test suites and manuals on named tests, compared with those of `--model`. The tests are
+//! rewritten, not copied.
 
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::herd::read;
 use cohkit_litmus::program::Program;
 
-/// Whether a test is allowed.
+/// Published verdict: the outcome is allowed.
 const ALLOWED: bool = true;
 const FORBIDDEN: bool = false;
 
-/// A test: its name, the code of its threads (rows apart by `;`), its condition, and what is published.
+/// A test: name, code of its threads (rows separated by `;`), condition, and published verdict.
 type Published = (&'static str, &'static [&'static str], &'static str, bool);
 
-/// A test in the columns of its threads.
+/// Creates a test from the columns of its threads.
 fn test(architecture: &str, first: &str, threads: &[&str], condition: &str) -> Program {
     let columns: Vec<Vec<&str>> = threads
         .iter()
@@ -32,7 +33,7 @@ fn test(architecture: &str, first: &str, threads: &[&str], condition: &str) -> P
     read(&text).unwrap_or_else(|error| panic!("{}", error.render("test", &text, false)))
 }
 
-/// The names of tests on which a model says otherwise.
+/// Returns the tests on which a model disagrees with the published verdict.
 fn differences(
     model: Model,
     (architecture, first): (&str, &str),
@@ -48,7 +49,7 @@ fn differences(
     published.iter().filter_map(|one| differs(&one)).collect()
 }
 
-/// Registers that hold addresses: X1, X3, X5 and X7 those of x, y, z and w in all threads.
+/// Returns initial values: in all threads, the four named registers hold the addresses of x, y, z and w.
 fn addresses(threads: usize, names: [&str; 4]) -> String {
     let of = |thread: usize| {
         let all = names.iter().zip(["x", "y", "z", "w"]);
@@ -136,7 +137,7 @@ fn armv8_allows_what_is_published_of_it() {
         ("2+2W", &["MOV W0,#2; STR W0,[X1]; MOV W2,#1; STR W2,[X3]", "MOV W0,#2; STR W0,[X3]; MOV W2,#1; STR W2,[X1]"], "x=2 /\\ y=2", ALLOWED),
         ("2+2W+dmb.sys", &["MOV W0,#2; STR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]", "MOV W0,#2; STR W0,[X3]; DMB SY; MOV W2,#1; STR W2,[X1]"], "x=2 /\\ y=2", FORBIDDEN),
         ("2+2W+dmb.sy+po", &["MOV W0,#2; STR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]", "MOV W0,#2; STR W0,[X3]; MOV W2,#1; STR W2,[X1]"], "x=2 /\\ y=2", ALLOWED),
-        // The exchange of a lock orders nothing if it does not acquire; a pair that reserves is atomic.
+        // A pair of load-reserved and store-conditional is atomic.
         ("ATOM", &["LDXR W0,[X1]; MOV W2,#1; STXR W4,W2,[X1]", "MOV W2,#2; STR W2,[X1]"], "0:X0=0 /\\ 0:X4=0 /\\ x=1 /\\ 1:X2=3", FORBIDDEN),
         ("lost update", &["LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]", "LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]"], "0:X4=0 /\\ 1:X4=0 /\\ x=1", FORBIDDEN),
         ("one fails", &["LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]", "LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]"], "0:X4=0 /\\ 1:X4=1 /\\ x=1", ALLOWED),
@@ -283,7 +284,7 @@ fn x86_is_as_published_under_total_store_order() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Armv8 allows nothing on the classic shapes that `rc` forbids; these are the shapes on which it allows less.
+/// On the classic shapes, Armv8 allows no outcome that `rc` forbids. It allows fewer only on shapes with exchanges.
 #[test]
 fn armv8_and_release_consistency_differ_where_the_documentation_says() {
     let mut less = Vec::new();

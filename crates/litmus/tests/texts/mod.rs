@@ -1,6 +1,6 @@
-//! How tests read texts that are right.
+//! Test helper: parses valid protocol files.
 
-// Each test uses a part of this.
+// Each test crate uses only a part of this module.
 #![allow(dead_code)]
 
 use cohkit_protocol::controller::Controller;
