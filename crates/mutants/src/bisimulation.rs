@@ -1,9 +1,9 @@
-//! Bisimulation of two protocols: a search for an access, permission or message that tells them apart.
+//! Bisimulation of two protocols: a search for an access, permission or message that distinguishes them.
 //!
-//! Pairs of states are visited that the same steps lead to. Compared is what is outside of the agents: the permission of each cache
-//! and whether its bytes are current, accesses that end, messages in flight and their ends, local operations and the lock, and
-//! whether anything is outstanding. States and variables of agents, and what messages contain, only count by what follows from them.
-//! A step that only one of the two can take must change nothing that is compared.
+//! The search visits pairs of states that the same steps reach. It compares the observable part of the states: the
+//! permission of each cache, and whether its copy is current; completed accesses; messages in flight with sender and
+//! receiver; local operations and the lock; and quiescence. States and variables of agents, and contents of messages,
+//! count only by their observable effects. A step that only one protocol can take must change nothing observable.
 
 use cohkit_protocol::protocol::{MessageId, Right};
 use cohkit_system::data::{Current, Data};
@@ -13,18 +13,18 @@ use std::collections::HashSet;
 /// Result of a search over pairs of states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bisimulation {
-    /// Every pair was visited, and nothing tells the two apart.
+    /// Every pair was visited, and none distinguishes the two.
     Whole,
-    /// Nothing tells the two apart in the pairs that were visited.
+    /// No visited pair distinguishes the two; the search stopped at its limit.
     Partial,
-    /// They differ, or one of them is violated or takes more room than there is.
+    /// A pair differs, or one system has a violation or exceeds a limit.
     None,
 }
 
 type Pair = [World<Current>; 2];
 
-/// Visits at most this many pairs of states of two systems, depth first: where not all are visited, those after many steps count
-/// as well as those after few.
+/// Compares at most `most` pairs of states of two systems. The search is depth-first, so that an incomplete search also
+/// reaches deep states.
 pub fn bisimulation(systems: [&System; 2], most: usize) -> Bisimulation {
     let begin = systems.map(World::new);
     if !alike(systems, &begin) {
@@ -53,7 +53,7 @@ pub fn bisimulation(systems: [&System; 2], most: usize) -> Bisimulation {
     Bisimulation::Whole
 }
 
-/// The pairs that a pair leads to; none if accesses end in one of the two only, or something is wrong.
+/// Returns the successors of a pair, or `None` if an access completes in only one of the two, or on a violation.
 fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     let mut left = transitions(systems[0], &pair[0])?;
     let mut right = transitions(systems[1], &pair[1])?;
@@ -62,7 +62,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
         let its = |other: &mut Transition| other.label == label;
         let one: Vec<Transition> = left.extract_if(.., its).collect();
         let other: Vec<Transition> = right.extract_if(.., its).collect();
-        // Messages of one label differ in their contents, by which they are sorted.
+        // Messages with the same label differ in their contents, by which they are sorted.
         for place in 0..one.len().max(other.len()) {
             let of =
                 |all: &[Transition], before: &World<Current>| match all.get(place).or(all.last()) {
@@ -79,7 +79,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     Some(pairs)
 }
 
-/// The part of a message that is compared.
+/// Observable part of a message: line, message, sender, receiver, home.
 type Header = (u8, MessageId, End, End, u8);
 
 fn header(flight: &Flight<Current>) -> Header {
@@ -94,22 +94,22 @@ fn header(flight: &Flight<Current>) -> Header {
     (line, message, from, to, home)
 }
 
-/// A step as both systems name it.
+/// Name of a step, common to both systems.
 #[derive(Clone, Copy, PartialEq)]
 enum Label {
-    /// A message arrives; its row chooses this member of a set.
+    /// Delivery of a message. Its row chooses this member of a set.
     Arrival(Header, u8),
     Other(Step),
 }
 
-/// A step that was taken.
+/// A step with its effects.
 struct Transition {
     label: Label,
     after: World<Current>,
     ended: Vec<Ended<Current>>,
 }
 
-/// The steps that change something; none if one of them goes wrong.
+/// Returns the steps that change the state, or `None` if a step has a violation.
 fn transitions(system: &System, world: &World<Current>) -> Option<Vec<Transition>> {
     let mut all = Vec::new();
     for step in world.steps(system) {
@@ -136,7 +136,7 @@ fn transitions(system: &System, world: &World<Current>) -> Option<Vec<Transition
     Some(all)
 }
 
-/// Returns true if a pair differs in nothing that is compared, and no claim is violated.
+/// Returns true if a pair has the same observable part, and both states satisfy their properties.
 fn alike(systems: [&System; 2], pair: &Pair) -> bool {
     let holds = |side: usize| pair[side].claims(systems[side]).is_ok();
     let quiescent = |side: usize| pair[side].quiescent(systems[side]);
@@ -181,7 +181,7 @@ mod tests {
     const WRITE_THROUGH: &str = include_str!("../../../protocols/write-through.coh");
     const SELF_INVALIDATE: &str = include_str!("../../../protocols/self-invalidate.coh");
 
-    /// The bisimulation of a mutant with its text, in systems of this many caches.
+    /// Compares a mutant with its original, in systems with this number of caches.
     fn of_mutant(text: &str, what: &str, remotes: u16) -> Bisimulation {
         let all = crate::mutants(text);
         let mutant = all.iter().find(|mutant| mutant.what == what).expect(what);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(of_mutant(SELF_INVALIDATE, endless, 2), Bisimulation::None);
     }
 
-    /// Three acknowledgements are counted by four caches only.
+    /// Only a system of four caches counts three acknowledgements.
     #[test]
     fn counting_from_three_on_makes_a_difference_for_four_caches() {
         let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";

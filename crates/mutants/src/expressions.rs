@@ -1,11 +1,11 @@
-//! Alternatives to one action or guard: counts off by one, other comparisons, sets with other members, bytes from elsewhere.
-//! Actions that can be swapped without a difference.
+//! Mutations of one action or guard: counts off by one, other comparisons, sets with other members, data from another
+//! source. Test for actions that commute.
 
 use crate::words::{replaced, words, Word};
 
 /// An alternative to an action or guard.
 pub struct Alternative {
-    /// The kind of change.
+    /// Mutation operator.
     pub kind: &'static str,
     pub text: String,
 }
@@ -16,7 +16,7 @@ impl Alternative {
     }
 }
 
-/// Comparison operators, each with its replacements. The first that a text begins with counts, so the longer ones come first.
+/// Comparison operators with their replacements. The first match counts, so longer operators precede their prefixes.
 const COMPARISONS: [(&str, &[&str]); 6] = [
     ("!=", &[]),
     ("==", &[">=", "<="]),
@@ -26,17 +26,17 @@ const COMPARISONS: [(&str, &[&str]); 6] = [
     (">", &[">="]),
 ];
 
-/// Assignments, whose `=` compares nothing.
+/// Assignment operators, whose `=` is not a comparison.
 const ASSIGNMENTS: [&str; 3] = [":=", "+=", "-="];
 
-/// Actions that take bytes from the current message or from those set aside, each with its replacements.
+/// Actions that write data of the current message or of a deferred store, or defer a store, with their replacements.
 const BYTES: [(&str, &[&str]); 3] = [
     ("write", &["write aside", "aside"]),
     ("write aside", &["write"]),
     ("aside", &["write"]),
 ];
 
-/// Returns the alternatives to an action or a guard, kind by kind, each kind from left to right.
+/// Returns the alternatives to an action or a guard, operator by operator, each from left to right.
 pub fn alternatives(text: &str) -> Vec<Alternative> {
     let mut all = Vec::new();
     let mut add = |kind, texts: Vec<String>| {
@@ -55,7 +55,7 @@ pub fn alternatives(text: &str) -> Vec<Alternative> {
     all
 }
 
-/// Each number, and each count of a set, one more and one less.
+/// Returns variants with one number or one count of a set increased or decreased by 1.
 fn off_by_one(text: &str) -> Vec<String> {
     let mut changed = Vec::new();
     for word in words(text) {
@@ -72,7 +72,7 @@ fn off_by_one(text: &str) -> Vec<String> {
     changed
 }
 
-/// The end of `count(SET)` that begins with this word.
+/// Returns the end of a `count(SET)` that begins with this word.
 fn end_of_count(text: &str, word: &Word) -> Option<usize> {
     let begin = word.start + word.text.len();
     if word.text != "count" || !text[begin..].starts_with('(') {
@@ -108,7 +108,7 @@ fn comparisons(text: &str) -> Vec<String> {
         let right = words(&text[end..]);
         let zero = right.first().is_some_and(|word| word.text == "0");
         for other in *others {
-            // No count is below zero.
+            // Skip `<= 0`: counts are not negative, so it equals `== 0`.
             if !(zero && *other == "<=") {
                 changed.push(format!("{}{other}{}", &text[..place], &text[end..]));
             }
@@ -118,7 +118,7 @@ fn comparisons(text: &str) -> Vec<String> {
     changed
 }
 
-/// Sets that keep a member that is taken out, and sets that keep their members when they are set anew.
+/// Returns variants in which a set keeps a removed member, or keeps its members on assignment.
 fn kept_members(text: &str) -> Vec<String> {
     let mut changed = without_terms(text, " - {");
     if let Some((set, member)) = text.split_once(" := {") {
@@ -129,7 +129,7 @@ fn kept_members(text: &str) -> Vec<String> {
     changed
 }
 
-/// The same without each term that begins so and ends with a brace.
+/// Returns variants without one of the terms that begin with `begin` and end with a brace.
 fn without_terms(text: &str, begin: &str) -> Vec<String> {
     let places = text.match_indices(begin);
     let terms = places.filter_map(|(place, _)| {
@@ -139,8 +139,8 @@ fn without_terms(text: &str, begin: &str) -> Vec<String> {
     terms.collect()
 }
 
-/// Returns true if two actions of a row have the same effect in either order: neither sets a variable that the other mentions, at most
-/// one of them concerns bytes, and two messages may overtake each other.
+/// Returns true if two actions of a row have the same effect in either order. Neither may set a variable that the other
+/// names, at most one may access data, and their messages must be unordered.
 pub fn commute(
     first: &str,
     second: &str,
@@ -166,7 +166,7 @@ pub fn commute(
     }
 }
 
-/// The variable that an action sets.
+/// Returns the variable that an action sets, if any.
 fn assigned(action: &str) -> Option<&str> {
     let name = words(action).first()?.text;
     let sets = ASSIGNMENTS
@@ -175,7 +175,7 @@ fn assigned(action: &str) -> Option<&str> {
     sets.then_some(name)
 }
 
-/// The message that an action sends.
+/// Returns the message that an action sends, if any.
 fn sent(action: &str) -> Option<&str> {
     let rest = action.strip_prefix("send ")?;
     words(rest).first().map(|word| word.text)

@@ -1,7 +1,7 @@
-//! Mutants of a protocol text, each with one change and a description that does not depend on line numbers.
+//! Mutants of a protocol specification, each with one change and a description that does not depend on line numbers.
 //!
-//! Changes are made in the words of the text, so that a mutant can be read, kept and checked like any other text.
-//! A row with several states and events stands for every pair, and each pair is changed on its own.
+//! Mutations change the source, so that a mutant can be read, stored and checked like any other specification. A row
+//! with several states and events stands for all pairs of them, and each pair is mutated separately.
 
 use crate::expressions::{alternatives, commute, Alternative};
 use crate::words::{replaced, words};
@@ -9,19 +9,19 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Carries, Home, Message, MessageId, Protocol, Type};
 use cohkit_protocol::text::parse;
 
-/// One changed text.
+/// A specification with one change.
 pub struct Mutant {
-    /// What was changed, and how: a line of the text (or a pair of a row), and the change.
+    /// Description: the line (or the pair of a row), and its change.
     pub what: String,
-    /// The kind of change.
+    /// Mutation operator.
     pub kind: &'static str,
-    /// Whether a home's goals were changed, or messages, which a home is constructed for, too.
+    /// True if the change concerns the home's policy or messages, so that the home must be constructed again.
     pub goals: bool,
-    /// The whole text.
+    /// Source of the mutant.
     pub text: String,
 }
 
-/// Every mutant of a text, in the order of its lines.
+/// Returns all mutants of a specification, in the order of its lines.
 pub fn mutants(text: &str) -> Vec<Mutant> {
     let source = Source::read(text);
     let mut mutants = Vec::new();
@@ -52,7 +52,7 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
 
 type Change<'a> = &'a mut dyn FnMut(&'static str, String, String);
 
-/// What a line is part of.
+/// Part of the specification to which a line belongs. Side 0 is the remote, 1 the home.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Part {
     Row(usize),
@@ -62,15 +62,15 @@ enum Part {
     Other,
 }
 
-/// A text as its lines without comments; what goes over several lines is in one.
+/// A specification as logical lines: comments removed, continued lines joined.
 struct Source {
     lines: Vec<String>,
     parts: Vec<Part>,
-    /// The states of the remote and of the home, in the order of the text.
+    /// States of the remote and of the home, in source order.
     sides: [Vec<String>; 2],
-    /// The messages of each channel.
+    /// Messages of each channel.
     channels: Vec<Vec<String>>,
-    /// The meaning of the text, if it is accepted.
+    /// The resolved protocol, if the specification is accepted.
     protocol: Option<Protocol>,
 }
 
@@ -124,7 +124,7 @@ impl Source {
         source
     }
 
-    /// The mutants of a row, pair by pair.
+    /// Adds the mutants of a row, pair by pair.
     fn row(&self, line: &str, side: usize, change: Change) {
         let states = &self.sides[side];
         let cells = cells(line);
@@ -150,7 +150,7 @@ impl Source {
         };
         for &state in &all_states {
             for &event in &events {
-                // The other pairs of the row stay as they are.
+                // Keep the other pairs of the row unchanged.
                 let others: Vec<&str> =
                     all_states.iter().copied().filter(|&s| s != state).collect();
                 let rest: Vec<&str> = events.iter().copied().filter(|&e| e != event).collect();
@@ -217,7 +217,7 @@ impl Source {
                         );
                     }
                     for other in self.others(&dropped) {
-                        // Of two sends that may become the same, the one that does is named.
+                        // If two sends can become the same one, name the send that changes.
                         let elsewhere = |action: &String| self.others(action).contains(&other);
                         let how = match fewer.iter().any(elsewhere) {
                             true => format!("`{other}` instead of `{dropped}`"),
@@ -269,8 +269,8 @@ impl Source {
         }
     }
 
-    /// The same send to each other remote that a variable, or a field of the message of this event, names, and to the default
-    /// receiver.
+    /// Returns a send with other receivers: the default receiver, and each remote named by a variable or by a field of
+    /// the event's message.
     fn receivers(&self, side: usize, event: &str, action: &str) -> Vec<String> {
         let (Some(send), Some(protocol)) = (action.strip_prefix("send "), &self.protocol) else {
             return Vec::new();
@@ -306,7 +306,7 @@ impl Source {
         all.find(|(_, message)| message.name == name)
     }
 
-    /// Returns true if two messages between the same agents arrive in the order in which they were sent.
+    /// Returns true if two messages between the same agents are delivered in send order.
     fn ordered(&self, first: &str, second: &str) -> bool {
         let (Some(protocol), Some((a, one)), Some((b, other))) =
             (&self.protocol, self.message(first), self.message(second))
@@ -319,13 +319,13 @@ impl Source {
             || protocol.stays_behind(b).contains(&a)
     }
 
-    /// Returns true if a message carries bytes.
+    /// Returns true if a message carries data.
     fn carries(&self, message: &str) -> bool {
         let found = self.message(message);
         found.is_none_or(|(_, message)| message.carries != Carries::Nothing)
     }
 
-    /// The sends of every other message of the same channel, fields as they are.
+    /// Returns a send with every other message of the same channel, with unchanged fields.
     fn others(&self, action: &str) -> Vec<String> {
         let words = words(action);
         let (Some(send), Some(message)) = (words.first(), words.get(1)) else {
@@ -352,8 +352,8 @@ impl Source {
         others.cloned().collect()
     }
 
-    /// The mutants of a policy's statement: another right ensured or reached, another message sent, the statement
-    /// dropped.
+    /// Adds the mutants of a policy statement: another permission ensured or reached, another message sent, or the
+    /// statement dropped.
     fn policy(&self, line: &str, change: Change) {
         let short = squeezed(line);
         let words = words(line);
@@ -362,7 +362,7 @@ impl Source {
         for place in 0..words.len() {
             let others = |name: usize| rights.iter().filter(move |&right| right != text(name));
             match text(place) {
-                // `ensure others(r) <= S` and `ensure all <= S`: the right is the last word of either.
+                // `ensure others(r) <= S` or `ensure all <= S`: the permission is the last word.
                 "ensure" => {
                     let right = if text(place + 1) == "others" {
                         place + 3
@@ -407,7 +407,7 @@ impl Source {
         }
     }
 
-    /// A stable state of the remote for each right: those whose lines wait for nothing.
+    /// Returns one stable state of the remote for each permission. States that wait for messages are not stable.
     fn rights(&self) -> Vec<String> {
         let mut seen = Vec::new();
         let mut names = Vec::new();
@@ -428,7 +428,7 @@ impl Source {
     }
 }
 
-/// The same for all lines that are in another state, or to another one.
+/// Returns an `every` action with another source state, or with another target state.
 fn every(action: &str, states: &[String]) -> Vec<String> {
     let all = words(action);
     let [every, from, _, to] = &all[..] else {
@@ -444,7 +444,7 @@ fn every(action: &str, states: &[String]) -> Vec<String> {
     changed.collect()
 }
 
-/// The states before and after one, round and round.
+/// Returns the states after and before `here` in cyclic order.
 fn neighbours(states: &[String], here: &str) -> Vec<String> {
     let Some(place) = states.iter().position(|state| state == here) else {
         return Vec::new();
@@ -460,7 +460,7 @@ fn neighbours(states: &[String], here: &str) -> Vec<String> {
     found
 }
 
-/// Each right of a state taken away, or added.
+/// Adds the mutants of a state: each permission removed or added, and each condition dropped or negated.
 fn state(line: &str, side: usize, change: Change) {
     const RIGHTS: [&str; 4] = ["reads", "writes", "dirty", "holds"];
     let agent = ["remote", "home"][side];
@@ -470,7 +470,7 @@ fn state(line: &str, side: usize, change: Change) {
     };
     let words = words(rights);
     let name = words[0].text;
-    // Each right with what it depends on.
+    // Each permission with its condition.
     let mut places: Vec<usize> = (words.iter())
         .filter(|word| RIGHTS.contains(&word.text))
         .map(|word| word.start)
@@ -518,7 +518,8 @@ fn state(line: &str, side: usize, change: Change) {
     }
 }
 
-/// The bytes that each message carries: none, a line, a line that memory lacks; or those of a store.
+/// Adds mutants with another payload for each message: none, a line or a dirty line; or none, a store or a partial
+/// store.
 fn messages(line: &str, change: Change) {
     for item in message_items(line) {
         let carried = ["store", "partial store"]
@@ -558,7 +559,7 @@ fn messages(line: &str, change: Change) {
 /// A message of a group: `NAME` or `NAME (contents)`.
 struct MessageItem {
     name: String,
-    /// `line`, `line, dirty`, `store`, `partial store` or nothing.
+    /// Payload: `line`, `line, dirty`, `store`, `partial store` or empty.
     carries: String,
     fields: Vec<String>,
     start: usize,
@@ -592,14 +593,14 @@ fn message_items(line: &str) -> Vec<MessageItem> {
     items
 }
 
-/// The actions of a row's cell.
+/// Splits the actions cell of a row.
 fn actions(cell: &str) -> Vec<String> {
     let parts = split(cell, ',').into_iter();
     let parts = parts.map(|(start, end)| cell[start..end].trim().to_string());
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// The parts between separators that stand in no parentheses or braces.
+/// Returns the byte ranges between separators outside parentheses and braces.
 fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (place, character) in text.char_indices() {
@@ -625,7 +626,8 @@ fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The lines of a text without comments; a line goes on after a comma, before a `|`, and inside parentheses.
+/// Returns the logical lines of a source, without comments. A line continues after a comma, before a `|`, and inside
+/// parentheses.
 fn joined(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut open = 0i32;

@@ -1,4 +1,4 @@
-//! What becomes of a mutant.
+//! Verdicts on mutants.
 
 use crate::bisimulation::{bisimulation, Bisimulation};
 use crate::generate::Mutant;
@@ -15,26 +15,26 @@ use cohkit_system::world::System as World;
 use cohkit_system::world::{explore_levels, Found, Levels, Search, Wrong};
 use std::borrow::Cow;
 
-/// How a mutant ended.
+/// Verdict on a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fate {
-    /// The text is refused, or no home can be constructed from it, or only one with a fault.
+    /// Stillborn: the specification is rejected, or no sound home can be constructed from it.
     Rejected,
-    /// A system is violated, or its verdict names accesses that never begin.
+    /// Killed: a system has a violation, or accesses that never begin.
     Refuted,
-    /// Messages pile up beyond what a model has room for: nobody is told that it holds.
+    /// Inconclusive: channel capacity exceeded.
     LeftOpen,
-    /// Nothing was found, but not all states of any system with two caches were visited, so nobody is told that it holds.
+    /// Inconclusive: no violation found, but no system with two caches was searched completely.
     Undecided,
-    /// No check fails, and no access, permission or message tells any system from that of the text: with two caches in
-    /// all states, in the larger systems as far as they were compared.
+    /// Equivalent as far as compared: no check fails, and no access, permission or message distinguishes a system from
+    /// the original. With two caches all states were compared, in larger systems some.
     Bisimilar,
-    /// All systems hold as far as they were explored, and of two caches every state was.
+    /// Survived: no violation in the states explored, which are all states of a system with two caches.
     Survived,
 }
 
 impl Fate {
-    /// In a word or two.
+    /// Returns the name of the verdict, in one or two words.
     pub fn name(self) -> &'static str {
         match self {
             Fate::Rejected => "rejected",
@@ -47,14 +47,14 @@ impl Fate {
     }
 }
 
-/// A system that a mutant is put into.
+/// Configuration of a system in which a mutant is checked.
 #[derive(Clone, Copy)]
 struct Setting {
     remotes: u16,
     lines: u8,
-    /// Whether the device behind the home asks for its operations.
+    /// True if the device behind the home issues local operations.
     device: bool,
-    /// The states that are visited at most.
+    /// Maximum number of states to visit.
     states: u64,
 }
 
@@ -67,8 +67,8 @@ const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> Setting 
     }
 }
 
-/// The systems, from the one that takes least time. Lines meet only in ordered channels, and two caches are enough for
-/// most that goes wrong; four are needed where three invalidations are counted.
+/// Systems to check, fastest first. Two caches expose most faults. Two lines interact only in ordered channels, and
+/// four caches are needed where three invalidations are counted.
 const SYSTEMS: [Setting; 5] = [
     setting(2, 1, true, 150_000),
     setting(1, 2, true, 50_000),
@@ -77,35 +77,35 @@ const SYSTEMS: [Setting; 5] = [
     setting(4, 1, true, 60_000),
 ];
 
-/// Those of a text of which the first is too large. One cache with the device, and two without it, are visited whole.
+/// Systems for a specification whose first system is too large: one cache with the device, and two caches without it.
+/// Both are searched completely.
 const APART: [Setting; 2] = [
     setting(1, 1, true, 100_000),
     setting(2, 1, false, 2_000_000),
 ];
 
-/// Equal messages without an order that there is room for.
+/// Channel capacity: number of equal unordered messages.
 const ROOM: u16 = 7;
 
-/// The pairs of states that are visited at most of a system of the text and of a mutant: of one whose pairs must all be visited,
-/// and of any other.
+/// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
 const PAIRS: [usize; 2] = [60_000, 10_000];
 
-/// Judges the mutants of one text.
+/// Judge of the mutants of one specification.
 pub struct Judge {
-    /// The text itself.
+    /// Original protocol.
     protocol: Protocol,
-    /// Its homes, for each of the systems.
+    /// Homes of the original, one per system.
     homes: Homes,
 }
 
-/// A home for each of the systems, and for each of those that are apart.
+/// Homes for [`SYSTEMS`], and homes for [`APART`].
 struct Homes(Vec<Controller>, Vec<Controller>);
 
 impl Judge {
-    /// For the mutants of this text, which holds itself.
+    /// Creates a judge for the mutants of a specification, which must itself hold.
     ///
     /// # Errors
-    /// How it does not hold.
+    /// The specification does not hold; the reason.
     pub fn new(text: &str) -> Result<Judge, String> {
         let protocol = systems(text).ok_or("it is refused")?;
         let homes = homes(&protocol).ok_or("there is no home")?;
@@ -115,9 +115,11 @@ impl Judge {
         }
     }
 
-    /// What becomes of a mutant. Its home, if it is given as goals, is constructed anew only where goals or
-    /// messages were changed: a home constructed for a changed remote fits that remote, and the two are another protocol that may
-    /// well hold. So a remote is put before the home that was constructed for what its text says.
+    /// Returns the verdict on a mutant.
+    ///
+    /// A home given as a policy is constructed again only if the mutation changed the policy or messages. A home
+    /// constructed for a changed remote would fit that remote, and the two may be another correct protocol. A mutated
+    /// remote is therefore checked with the home of the original.
     pub fn fate(&self, mutant: &Mutant) -> Fate {
         let Some(protocol) = systems(&mutant.text) else {
             return Fate::Rejected;
@@ -138,7 +140,7 @@ impl Judge {
         }
     }
 
-    /// Returns true if nothing tells the systems of a mutant from those of the text.
+    /// Returns true if no system distinguishes the mutant from the original, as [`Fate::Bisimilar`] states.
     fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
         let compare = |setting: &Setting, own: &Controller, home: &Controller, most: usize| {
             let text = world(&self.protocol, own, setting);
@@ -163,7 +165,7 @@ impl Judge {
     }
 }
 
-/// Returns the fate of a mutant whose systems have this one, after a second level and programs.
+/// Refines the verdict of the systems with a check of two levels, or with litmus programs.
 fn further(protocol: &Protocol, fate: Fate) -> Fate {
     let Home::Controller(home) = &protocol.home else {
         return fate;
@@ -180,7 +182,7 @@ fn further(protocol: &Protocol, fate: Fate) -> Fate {
     }
 }
 
-/// A system as the reference explores it.
+/// Returns a system as executed by the reference, `cohkit_system`.
 fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &Setting) -> World<'p> {
     let world = World::new(protocol, home, setting.remotes, setting.lines, ROOM);
     match asks_above(home) {
@@ -189,7 +191,7 @@ fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &Setting) ->
     }
 }
 
-/// What programs of two threads find of the memory model that a text promises, if it does.
+/// Checks the memory model that a protocol guarantees, if any, with programs of two threads.
 fn programs(protocol: &Protocol, home: &Controller) -> Fate {
     let Some(model) = protocol.guarantee.model else {
         return Fate::Survived;
@@ -206,12 +208,13 @@ fn programs(protocol: &Protocol, home: &Controller) -> Fate {
     }
 }
 
-/// Whether a home is made to stand over the caches of another text.
+/// Returns true if the memory of a home is the copy of an outer cache level.
 fn asks_above(home: &Controller) -> bool {
     home.variables.iter().any(|v| v.name == MEMORY_WRITES)
 }
 
-/// What becomes of a text below the caches of MESI: two with one cache below each, and one with two.
+/// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
+/// two.
 fn below(inner: &Protocol, home: &Controller) -> Fate {
     let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
     let Home::Controller(above) = &outer.home else {
@@ -243,7 +246,7 @@ fn below(inner: &Protocol, home: &Controller) -> Fate {
     fate
 }
 
-/// What a text means, with the systems that are explored here.
+/// Parses a specification and replaces its systems by [`SYSTEMS`].
 fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
     let all = SYSTEMS.map(|Setting { remotes, lines, .. }| {
@@ -253,7 +256,7 @@ fn systems(text: &str) -> Option<Protocol> {
     Some(protocol)
 }
 
-/// The home for each of the systems, if one can be constructed that is without fault.
+/// Returns the home for each system, or `None` if no sound home can be constructed.
 fn homes(protocol: &Protocol) -> Option<Homes> {
     let policy = match &protocol.home {
         Home::Policy(policy) => policy,
@@ -304,12 +307,13 @@ fn explored(protocol: &Protocol, homes: &Homes) -> Fate {
     }
 }
 
-/// One system as `cohkit check` takes it: with little room for messages first, and progress where all else holds.
+/// Checks one system as `cohkit check` does: with increasing channel capacity, then progress if no property is
+/// violated.
 fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> Fate {
     let Setting { remotes, lines, .. } = setting;
     let limits = Options {
         max_states: Some(setting.states),
-        // Machine code takes longer to make than these searches do without it.
+        // For small searches, the interpreter takes less time than the compilation to machine code.
         engine: match setting.states {
             ..=150_000 => Engine::Interpreter,
             _ => Engine::Adaptive,

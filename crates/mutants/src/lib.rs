@@ -1,10 +1,11 @@
-//! Mutation of protocol texts: [`mutants`] of a text, each with one change, and a [`Judge`] that says what becomes of each, from
-//! systems of a few remotes, their progress, what programs of threads find, and bisimulation with the text.
+//! Mutation testing of protocol specifications. [`mutants`] returns mutants with one change each, and a [`Judge`] gives
+//! the verdict on a mutant. The verdict is based on systems of a few remotes, their progress, litmus programs, and
+//! bisimulation with the original.
 //!
-//! A mutant that is bisimilar to its text cannot be noticed in the systems that were compared. One that survives means
-//! the same as its text for another reason, or shows that nothing holds the text to what was changed.
+//! A mutant that is bisimilar to the original cannot be detected in the systems compared. A mutant that survives is
+//! equivalent for another reason, or shows that no check covers the changed part.
 //!
-//! It deliberately knows nothing of files, of terminals and of which mutants are known to mean the same.
+//! This crate does not access files or terminals, and has no list of known equivalent mutants.
 //!
 //! ```
 //! use cohkit_mutants::{mutants, Fate, Judge};

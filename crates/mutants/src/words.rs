@@ -1,9 +1,9 @@
-//! Words of a protocol text.
+//! Words of a protocol specification.
 
-/// A word and its place in the line.
+/// A word and its position in the line.
 pub struct Word<'a> {
     pub text: &'a str,
-    /// The place of its first byte.
+    /// Byte offset of the word.
     pub start: usize,
 }
 
@@ -26,7 +26,7 @@ pub fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns the line with another word in the place of this one.
+/// Returns the line with `new` in place of a word.
 pub fn replaced(line: &str, word: &Word, new: &str) -> String {
     let end = word.start + word.text.len();
     format!("{}{new}{}", &line[..word.start], &line[end..])

@@ -1,5 +1,5 @@
-//! Some mutants of every shipped text: rejected, refuted, or listed as equivalent with the reason.
-//! `make soak` takes all of them.
+//! A sample of the mutants of every shipped protocol: each is rejected, refuted, or listed as equivalent with a reason.
+//! `make soak` judges all mutants.
 
 #[path = "../examples/mutants/known.rs"]
 mod known;
@@ -17,7 +17,7 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Distance between the numbers of two mutants of a text that are judged: about a hundred and fifty of all texts.
+/// Distance between the numbers of judged mutants: about 150 mutants over all protocols.
 const EVERY: usize = 50;
 
 #[test]
@@ -41,8 +41,8 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Which takes four caches: a writer, and three readers that are told to drop their copies.
-/// With three caches it survived for as long as three were the most.
+/// Needs four caches: a writer, and three readers that receive invalidations. With at most three caches, this mutant
+/// survives.
 #[test]
 fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -57,7 +57,7 @@ fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
     }
 }
 
-/// Every kind of change breaks the write-through protocol in some place.
+/// Every mutation operator breaks the write-through protocol in some place.
 #[test]
 fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -83,10 +83,11 @@ fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
     }
 }
 
-/// A row of the list: its state, its event, and whether it has a guard.
+/// Listed row: state, event, and true if it has a guard.
 type Row<'a> = (&'a str, &'a str, bool);
 
-/// What the list says of rows, a walk over all states says too, of as many remotes as the text's own systems have.
+/// A complete search confirms that rows listed as never taken are not taken, with the number of remotes of the
+/// protocol's own systems.
 #[test]
 fn rows_that_are_listed_as_never_taken_are_never_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -112,7 +113,7 @@ fn rows_that_are_listed_as_never_taken_are_never_taken() {
     }
 }
 
-/// How often each of some rows was taken.
+/// Returns how often each of the rows was taken, for each controller rule that matches it.
 fn taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
     let sizes = protocol.systems.iter().filter(|system| system.lines == 1);
     let remotes = sizes.map(|system| system.remotes.total()).max().unwrap();

@@ -1,4 +1,4 @@
-//! What is found with one bit a copy, against what is found with the words that stores leave, in mutants of texts.
+//! Comparison of two data abstractions on mutants: one bit per copy, and the words that stores write.
 
 use cohkit_mutants::mutants;
 use cohkit_protocol::construct;
@@ -10,19 +10,19 @@ use cohkit_system::data::{Current, Data, Words};
 use cohkit_system::world::{explore, Found, Step, System, World};
 use std::path::Path;
 
-/// Worlds that are visited, those nearest to the first. Of words there are ever more.
+/// Maximum number of states to visit, in breadth-first order. With words, the number of states is unbounded.
 const NEAREST: usize = 2_000;
 
-/// Messages that there is room for.
+/// Channel capacity, in messages.
 const ROOM: u16 = 7;
 
-/// After how many steps something is wrong in the nearest worlds.
+/// Depth of the first violation.
 #[derive(Clone, Copy)]
 enum Wrong {
     After(usize),
-    /// In none of them, and there are others.
+    /// No violation within the state limit.
     Later,
-    /// In no world at all.
+    /// No violation in any state.
     Never,
 }
 
@@ -35,7 +35,8 @@ fn wrong<D: Data>(system: &System) -> Wrong {
     }
 }
 
-/// What does not agree on a text. `sound` is the home of the text that it is a mutant of, if that is its home too.
+/// Describes the first disagreement of both abstractions on a mutant, if any. `sound` is the home of the original if
+/// the mutant keeps it.
 fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> Option<String> {
     let constructed;
     let home = match (&protocol.home, sound) {
@@ -61,7 +62,7 @@ fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> 
     }
 }
 
-/// Compares one mutant in so many, of all texts; gives how many were taken.
+/// Compares one mutant in `one_in` of all protocols. Returns the number of mutants compared.
 fn compared(one_in: usize) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut taken = 0;

@@ -1,18 +1,18 @@
-//! The list of mutants that mean the same as their text, or nothing that can be told from outside, with reasons.
+//! List of equivalent mutants, with the reasons for their equivalence.
 //!
-//! A line that begins with `=` is a reason. The lines after it are the mutants that it holds for, each as
-//! `TEXT: WHAT`; one that ends with `: *` stands for all mutants of a row. `#` begins a comment.
+//! A line that begins with `=` is a reason. The lines after it are the mutants to which the reason applies, each as
+//! `TEXT: WHAT`. An entry that ends with `: *` stands for all mutants of a row. `#` begins a comment.
 
 use std::collections::BTreeMap;
 
-/// The reasons by mutant.
+/// Reason for equivalence, by mutant.
 pub struct Known(BTreeMap<String, String>);
 
 impl Known {
-    /// Reads the list.
+    /// Parses the list.
     ///
     /// # Errors
-    /// A sentence, if a mutant is listed twice or without a reason.
+    /// A mutant is listed twice or without a reason.
     pub fn read(list: &str) -> Result<Known, String> {
         let mut reasons = BTreeMap::new();
         let mut reason = None;
@@ -34,7 +34,7 @@ impl Known {
         Ok(Known(reasons))
     }
 
-    /// The entry that lists a mutant: its own, or that of its row.
+    /// Returns the entry that lists a mutant: its own entry, or that of its row.
     pub fn entry<'a>(&'a self, mutant: &'a str) -> Option<&'a str> {
         let row = mutant.rsplit_once(": ").map(|(row, _)| format!("{row}: *"));
         let entries = [Some(mutant.to_string()), row].into_iter().flatten();
@@ -42,8 +42,8 @@ impl Known {
         entries.next().map(|(entry, _)| entry.as_str())
     }
 
-    /// The entries whose reason begins so.
-    // The test asks it: some reasons can be tried.
+    /// Returns the entries whose reason begins with `reason`.
+    // Used by the test only, which checks some of the reasons.
     #[allow(dead_code)]
     pub fn because<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = &'a str> {
         let entries = self.0.iter();
@@ -51,7 +51,7 @@ impl Known {
         so.map(|(entry, _)| entry.as_str())
     }
 
-    /// The entries of a text.
+    /// Returns the entries of a protocol file.
     pub fn of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         let of = move |mutant: &&String| mutant.split(": ").next() == Some(text);
         self.0.keys().filter(of).map(String::as_str)

@@ -1,13 +1,14 @@
-//! Every mutant of shipped texts: rejected, refuted, or listed as equivalent with the reason.
+//! Judges the mutants of shipped protocols: each is rejected, refuted, or listed as equivalent with a reason.
 //!
 //! ```text
 //! cargo run -p cohkit-mutants --example mutants -- [--text NAME] [--kinds A,B] [--from N] [--every K] [--threads T] [--print N]
 //! ```
 //!
-//! Judges every K-th mutant of each text (all, if not said) from the N-th on, of all kinds or of those named, on all cores.
-//! Prints those that survive and are not in `tests/mutations/equivalent.txt`, with the number that `--print` shows the text of.
-//! Those that the searches end without an answer for, for want of states or of room for messages, are counted apart.
-//! Ends with one line of JSON; exit code 1 if one survives, or if the list names what is refuted or does not exist.
+//! Judges every K-th mutant of each protocol (default 1) from number N on (default 0), of all kinds or of those named.
+//! T is the number of threads (default: all cores). Prints the survivors that are not in
+//! `tests/mutations/equivalent.txt`, with the number for `--print`, which shows the source of a mutant. Inconclusive
+//! mutants, for lack of states or of channel capacity, are counted separately. The last line is JSON. The exit code is
+//! 1 if a mutant survives, or if the list names a mutant that is refuted or does not exist.
 
 mod known;
 mod slice;

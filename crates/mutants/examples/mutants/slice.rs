@@ -1,4 +1,4 @@
-//! Some of the mutants of a text, beside the list of those that are equivalent.
+//! Judgement of a selection of mutants, with the list of equivalent mutants.
 
 use crate::known::Known;
 use cohkit_mutants::{mutants, Fate, Judge, Mutant};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// The shipped texts by name.
+/// Returns the name and source of each shipped protocol file with rows of its own, sorted by name.
 pub fn shipped(root: &Path) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(root.join("protocols")).expect("texts ship");
     let mut texts: Vec<(String, String)> = entries
@@ -19,7 +19,7 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
                 .strip_suffix(".coh")?
                 .to_string();
             let text = std::fs::read_to_string(&path).expect("it can be read");
-            // A text that composes others has no rows of its own.
+            // A composition of other protocol files has no rows of its own.
             (!cohkit_protocol::text::composes(&text)).then_some((name, text))
         })
         .collect();
@@ -27,23 +27,23 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
     texts
 }
 
-/// The list of equivalent mutants.
+/// Reads the list of equivalent mutants.
 pub fn known(root: &Path) -> Known {
     let path = root.join("tests/mutations/equivalent.txt");
     let list = std::fs::read_to_string(path).expect("the list is there");
     Known::read(&list).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
-/// What became of the mutants of a text.
+/// Verdicts on the mutants of a protocol file.
 pub struct Judged {
-    /// For each kind of change how many ended how.
+    /// Number of mutants by mutation operator and verdict.
     pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
-    /// What must not be, a sentence each.
+    /// Errors, one sentence each: unlisted survivors, and wrong entries of the list.
     pub wrong: Vec<String>,
 }
 
 impl Judged {
-    /// How many ended how.
+    /// Returns the number of mutants by verdict.
     pub fn sums(&self) -> BTreeMap<&'static str, usize> {
         let mut sums = BTreeMap::new();
         for (fate, count) in self.kinds.values().flatten() {
@@ -53,18 +53,18 @@ impl Judged {
     }
 }
 
-/// A selection of the mutants of a text.
+/// A selection of the mutants of a protocol file.
 #[derive(Clone)]
 pub struct Choice {
-    /// Kinds of changes; all if not given.
+    /// Mutation operators; `None` for all.
     pub kinds: Option<Vec<String>>,
-    /// The number of the first.
+    /// Number of the first mutant.
     pub from: usize,
-    /// Distance between the numbers of two; 0 counts as 1.
+    /// Distance between the numbers of selected mutants; 0 counts as 1.
     pub every: usize,
 }
 
-/// Judges the selected mutants of a text.
+/// Judges the selected mutants of a protocol file on this number of threads.
 pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
     let mut wrong = Vec::new();
     let kinds = BTreeMap::new();
@@ -119,7 +119,7 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
                 ));
                 "survived"
             }
-            // A change of a row that is never taken may still be an error of the text.
+            // A change of a row that is never taken can still make the specification invalid.
             (Fate::Rejected, Some(_)) if whole_row => "rejected",
             (fate, listed) => {
                 if let Some(entry) = listed {
