@@ -1,7 +1,7 @@
-//! A row being carried out: what its acts mean around the agent.
+//! Effects of a row on its environment: data, memory, locks and accesses.
 //!
-//! Rows are executed by [`cohkit_protocol::execute`], which gives their acts. Here it is decided what these mean for
-//! bytes, memory, locks and accesses. Whoever plays a system says how that is done, by [`Around`] and [`AroundHome`].
+//! [`cohkit_protocol::execute`] evaluates a row and returns its acts. This module applies these acts. Each executor
+//! implements [`Around`] and [`AroundHome`] for its own representation of copies and memory.
 
 use cohkit_protocol::execute::{Act, Receiver};
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
@@ -11,73 +11,75 @@ use crate::plan::{Done, Facts, Plan};
 pub use crate::violation::Violation;
 use std::borrow::Cow;
 
-/// What a message takes along.
+/// Data of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bytes<Copy> {
-    /// Nothing.
+    /// No data.
     None,
     /// A copy of the line.
     Line(Copy),
-    /// The bytes of the write under way.
+    /// The bytes of the outstanding write.
     Write,
 }
 
-/// A message that leaves an agent.
+/// A message to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sending<Copy> {
-    /// Which.
+    /// Message type.
     pub message: MessageId,
-    /// To whom.
+    /// Destination.
     pub to: Receiver,
-    /// The values of its fields.
+    /// Field values.
     pub fields: Vec<u16>,
-    /// What it takes along.
+    /// Data.
     pub bytes: Bytes<Copy>,
 }
 
-/// What stands around a remote: channels, and the accesses of whoever is behind it.
+/// Environment of a remote: its channels, and the accesses of its core.
 pub trait Around {
-    /// A copy of a line, or what stands for it.
+    /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
-    /// How it is told that something is wrong.
+    /// Error type of the executor.
     type Wrong: From<Violation>;
 
-    /// Whether a copy has the effect of every write so far.
+    /// True if `copy` contains every write performed so far.
     fn current(&self, copy: &Self::Copy) -> bool;
-    /// A message leaves.
+    /// Sends a message.
     ///
     /// # Errors
-    /// If there is no room for it, or it breaks a bound.
+    /// The channel is full, or the message exceeds a declared bound.
     fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Wrong>;
-    /// The write under way is performed in a copy; gives what the copy is then.
+    /// Performs the outstanding write in a copy. Returns the new copy.
     ///
     /// # Errors
-    /// If there is no such write, or it may not be performed there.
+    /// No write is outstanding, or it must not be performed in this copy.
     fn write(&mut self, on: &Self::Copy) -> Result<Self::Copy, Self::Wrong>;
-    /// The read under way ends with a copy.
+    /// Completes the outstanding read with a copy.
     ///
     /// # Errors
-    /// If there is no such read, or it should have read something else.
+    /// No read is outstanding, or it must return a different value.
     fn read(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
-    /// The write under way, whose bytes were sent, ends: `found` is what the home found before it, if it tells.
+    /// Completes the outstanding write whose bytes were sent. `found` is the value before the write, if the home
+    /// returned it.
     ///
     /// # Errors
-    /// If the home has not performed it.
+    /// The home has not performed the write.
     fn written(&mut self, found: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
-    /// The write under way, whose bytes were sent, is given up.
+    /// Abandons the outstanding write, whose bytes were sent.
     fn gives_up(&mut self);
-    /// All of the agent's lines that are in one state go to the other, when the row has been carried out.
+    /// Moves all lines of the agent that are in state `from` to state `to`, after the row has been applied.
     ///
     /// # Errors
-    /// If an agent has no other lines here.
+    /// The executor models a single line per agent.
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Wrong>;
 }
 
-/// Carries out what a row of a remote does. `held` is the agent's copy, the default if it has none; `brought` the one that
-/// the message at hand brings. Gives the copy that it has afterwards.
+/// Applies the acts of a remote's row. Returns the remote's new copy.
+///
+/// `held` is the remote's copy, or the default if it has none. `brought` is the copy in the current message, if any.
 ///
 /// # Errors
-/// What is wrong with that.
+/// The first violated property.
 pub fn remote<A: Around>(
     protocol: &Protocol,
     facts: &Facts,
@@ -121,7 +123,7 @@ pub fn remote<A: Around>(
                     written = true;
                 }
                 Done::Ends(Ending::Sent) => around.written(brought)?,
-                // What a message brings was judged when it was sent.
+                // The copy of a message was checked when it was sent.
                 Done::Ends(Ending::Read) => {
                     if facts.coherent && brought.is_none() && !around.current(&copy) {
                         return Err(Violation::data_value("a read ends with an old copy").into());
@@ -155,8 +157,8 @@ pub fn remote<A: Around>(
     Ok(kept)
 }
 
-/// The property that does not hold where a store is lost, or performed twice. It holds of texts whose copies may be old,
-/// too, but is no part of a data value then.
+/// Name of the property that a lost or repeated store violates. It also holds in a protocol that guarantees no
+/// coherence, but there it is no part of the data-value property.
 pub fn stores(facts: &Facts) -> &'static str {
     match facts.coherent {
         true => "data value",
@@ -164,14 +166,14 @@ pub fn stores(facts: &Facts) -> &'static str {
     }
 }
 
-/// A write of a part of the line, which keeps what other writes left in the rest of it, is performed in an old copy.
+/// A partial write is performed in a stale copy, so the rest of the line loses an earlier write.
 pub const WRITTEN_WHILE_OLD: &str = "a store is performed in an old copy";
 
-/// A read begins while an answer to it is on its way that has been old before.
+/// A read begins while a response that may complete it, with stale data, is already in flight.
 pub const ANSWERED_BEFORE: &str =
     "a read begins while what may answer it is on its way with an old copy";
 
-/// A message brings an old copy, with which an access will be performed.
+/// A message carries a stale copy to an access that uses it without caching it.
 fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;
     Violation::data_value(format!(
@@ -179,89 +181,89 @@ fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {
     ))
 }
 
-/// What memory is asked to do, where it takes its time.
+/// An operation that a home requests of split memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wish<Copy> {
-    /// To read the line.
+    /// Read the line.
     Read,
-    /// To write this copy of it.
+    /// Write this copy of the line.
     Write(Copy),
-    /// To write the bytes of the write at hand, over the whole line or not.
+    /// Write the bytes of the current write.
     Store {
-        /// Whether they are those of the whole line.
+        /// True if the bytes cover the whole line.
         whole: bool,
     },
 }
 
-/// What stands around a home: channels, memory, and the device.
+/// Environment of a home: its channels, memory, and the device.
 pub trait AroundHome {
-    /// A copy of a line, or what stands for it.
+    /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
-    /// How it is told that something is wrong.
+    /// Error type of the executor.
     type Wrong: From<Violation>;
 
-    /// Whether a copy has the effect of every write so far.
+    /// True if `copy` contains every write performed so far.
     fn current(&self, copy: &Self::Copy) -> bool;
-    /// What a copy at hand is once a store that it does not have is performed in memory.
+    /// The value of `copy` after memory performs a store that it does not contain.
     fn aged(&self, copy: &Self::Copy) -> Self::Copy;
-    /// A message leaves.
+    /// Sends a message.
     ///
     /// # Errors
-    /// If there is no room for it, or it breaks a bound.
+    /// The channel is full, or the message exceeds a declared bound.
     fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Wrong>;
-    /// What memory holds.
+    /// Contents of memory.
     fn memory(&self) -> Self::Copy;
-    /// Memory holds this from now on.
+    /// Sets the contents of memory.
     ///
     /// # Errors
-    /// If memory does not act at once here.
+    /// Memory is split in this executor; see [`AroundHome::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
-    /// What the device may do under the lock that it holds.
+    /// Permission that the device's lock gives to the device.
     fn lock(&self) -> Right;
-    /// The write that a message brought from a remote reaches memory. `pending` is the remote that sent it.
+    /// Performs a remote's write in memory. `from` is the remote that sent it.
     ///
     /// # Errors
-    /// If it may not be performed now.
+    /// The write must not be performed in this state.
     fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
-    /// The bytes of the message at hand are kept.
+    /// Defers the write of the current message: keeps its bytes until [`AroundHome::take_aside`].
     ///
     /// # Errors
-    /// If others are kept.
+    /// Another write to the line is already deferred.
     fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
-    /// Takes out what was kept: who sent it, and whether it is of the whole line.
+    /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
     /// # Errors
-    /// If nothing was kept.
+    /// No write is deferred.
     fn take_aside(&mut self) -> Result<(Option<u8>, bool), Self::Wrong>;
-    /// A memory operation begins.
+    /// Starts a memory operation.
     ///
     /// # Errors
-    /// If one is under way.
+    /// Another operation on the line is in progress.
     fn start(&mut self, wish: Wish<Self::Copy>) -> Result<(), Self::Wrong>;
-    /// A local operation is done.
+    /// Acknowledges a local operation of the device.
     ///
     /// # Errors
-    /// If it was not accepted, or what it says does not hold.
+    /// The operation was not accepted, or the state that it promises does not hold.
     fn acknowledge(&mut self, local: u8) -> Result<(), Self::Wrong>;
-    /// The device's unlock is done.
+    /// Acknowledges the device's unlock.
     fn unlocked(&mut self);
 }
 
-/// What a home takes.
+/// An event that a home consumes.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<'t, Copy> {
-    /// The message, if it is one.
+    /// Message type; `None` for a memory completion or a request of the device.
     pub message: Option<MessageId>,
-    /// Who sent it.
+    /// Sender of the message.
     pub sender: Option<u8>,
-    /// The copy of the line that it, or memory, brings.
+    /// Copy of the line, from the message or from memory.
     pub brought: Option<&'t Copy>,
 }
 
-/// Carries out what a row of a home does.
+/// Applies the acts of a home's row.
 ///
 /// # Errors
-/// What is wrong with that.
+/// The first violated property.
 pub fn home<A: AroundHome>(
     protocol: &Protocol,
     facts: &Facts,
@@ -283,7 +285,7 @@ pub fn home<A: AroundHome>(
                 let bytes = match protocol.message(message).carries {
                     Carries::Nothing => Bytes::None,
                     Carries::Line | Carries::DirtyLine => {
-                        // What memory has read, if that is what is being taken; otherwise memory is read now.
+                        // On a memory completion, send the data that was read; otherwise read memory now.
                         let copy = match (&brought, taken.message) {
                             (Some(read), None) => read.as_ref().clone(),
                             _ => around.memory(),
@@ -292,7 +294,7 @@ pub fn home<A: AroundHome>(
                             if !around.current(&copy) {
                                 return Err(used_while_old(protocol, message).into());
                             }
-                            // A home whose memory takes its time reads it in a step of its own.
+                            // Split memory is checked when it performs the read, in a separate step.
                             if !facts.slot && around.lock() == Right::Write {
                                 return Err(read_under_lock().into());
                             }
@@ -324,7 +326,7 @@ pub fn home<A: AroundHome>(
             Act::WriteAside => {
                 let (from, whole) = around.take_aside()?;
                 around.store(from, whole)?;
-                // The copy that the row takes was made without that store.
+                // The received copy does not contain the deferred store.
                 brought = brought.map(|copy| Cow::Owned(around.aged(&copy)));
             }
             Act::StartRead => around.start(Wish::Read)?,
@@ -342,19 +344,19 @@ pub fn home<A: AroundHome>(
     Ok(())
 }
 
-/// Memory is read for a remote while the device may be changing it.
+/// Memory is read for a remote while the device, under its lock, may write it.
 pub fn read_under_lock() -> Violation {
     let what = "memory is read for a remote while the device may write it under its lock";
     Violation::new("single writer", what)
 }
 
-/// A remote's write reaches memory while the device holds a lock.
+/// A remote's write is performed in memory while the device holds a lock.
 pub fn store_under_lock() -> Violation {
     let what = "a store reaches memory while the device holds the lock";
     Violation::new("single writer", what)
 }
 
-/// Whoever tells violations as sentences tells what is wrong and no more.
+/// Drops the name of the property, for executors that report violations as plain text.
 impl From<Violation> for String {
     fn from(violation: Violation) -> String {
         violation.what

@@ -1,41 +1,43 @@
-//! What stands for the bytes of a line.
+//! Abstractions of the bytes of a line.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// How much of a line a write changes.
+/// Part of a line that a write changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Extent {
-    /// All of it: whatever it is written over is gone.
+    /// The whole line: the write depends on no earlier bytes.
     Whole,
-    /// A part of it.
+    /// A part; the other bytes keep their values.
     Part,
 }
 
-/// What a system's agents copy, send and write in place of bytes.
+/// Data of a system: the value that agents copy, send and write in place of a line's bytes.
 pub trait Data: Clone + Ord + Hash + Debug {
-    /// A copy of a line. The default stands where there are no bytes, and is never current.
+    /// A copy of a line, or an abstraction of it. The default is the value of an agent without a copy, and is never
+    /// current.
     type Copy: Clone + Eq + Ord + Hash + Debug + Default;
 
-    /// What a write writes. The default is that of writes which nobody has said more of.
+    /// The value of a write. The default is that of writes whose value no caller states.
     type Write: Clone + Ord + Hash + Debug + Default;
 
-    /// Whether what writes write makes a difference, so that homes have to keep it.
+    /// True if the values of writes matter, so that homes must keep them until the writes are performed.
     const KEEPS: bool;
 
-    /// Whether a write changes what other copies are, so that [`Data::aged`] has to be asked for each of them.
+    /// True if a write changes the abstract value of other copies, so that [`Data::aged`] must be applied to each of
+    /// them.
     const AGES: bool;
 
-    /// The data of so many lines that nobody has written.
+    /// The data of `lines` lines before any write.
     fn new(lines: u8) -> Self;
 
-    /// What memory holds at first.
+    /// The initial contents of memory.
     fn initial(&self, line: u8) -> Self::Copy;
 
-    /// Whether a copy has the effect of every write of its line so far.
+    /// True if a copy contains every write to its line so far.
     fn current(&self, line: u8, copy: &Self::Copy) -> bool;
 
-    /// Performs the next write of a line in a copy of it, and gives what the copy is then.
+    /// Performs the next write to a line in a copy of it. Returns the new copy.
     fn write(
         &mut self,
         line: u8,
@@ -44,15 +46,15 @@ pub trait Data: Clone + Ord + Hash + Debug {
         what: &Self::Write,
     ) -> Self::Copy;
 
-    /// What a copy is after a write in another one.
+    /// The value of a copy after a write to another copy of the line.
     fn aged(copy: &Self::Copy) -> Self::Copy;
 
-    /// All who have the same data have been told of the last write.
+    /// Clears the record of the last write; the caller applies that write to all other worlds with the same data.
     fn told(&mut self) {}
 }
 
-/// One bit for each copy: whether it is current. For the data value property this is as exact as numbers of writes, and it
-/// is finite.
+/// One bit for each copy: true if it is current. For the data-value property this abstraction is as exact as numbered
+/// writes, and it is finite.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Current;
 
@@ -83,16 +85,16 @@ impl Data for Current {
     }
 }
 
-/// A line of two words, each with the number of the write that was the last to write it. Writes of a part of the line
-/// write one word and the other in turn.
+/// A line of two words. Each word holds the number of the last write to it. Writes of a part of the line alternate
+/// between the two words.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Words {
-    /// Of each line, how many writes there were, and what they have left.
+    /// Per line: the number of writes so far, and the words after the last one.
     lines: Vec<(u32, [u32; 2])>,
 }
 
 impl Data for Words {
-    /// Numbers of writes, counted from 1; memory holds 1 at first.
+    /// Numbers of writes, counted from 1; memory initially holds 1.
     type Copy = [u32; 2];
     type Write = ();
     const KEEPS: bool = false;

@@ -1,20 +1,21 @@
-//! What the rows of a protocol's controllers do among channels, memory, locks and accesses.
+//! Effects of a controller's rows on channels, memory, locks and accesses, and executable systems without time.
 //!
-//! [`cohkit_protocol::execute`] says what a row does to its agent and what it sends; what that means around the agent is
-//! decided here, once:
+//! [`cohkit_protocol::execute`] evaluates a row: the new state of its agent, and the messages that it sends. This crate
+//! defines the effects of the row on the agent's environment, once for all executors:
 //!
-//! * [`plan`]: what follows from a row alone: whether it performs a store in place, what its `done` ends, whether it gives
-//!   a write up;
-//! * [`agent`]: a row being carried out: which bytes each message takes, in which copy a write is performed, what is kept.
-//!   Whoever plays a system stands [`agent::Around`] it;
-//! * [`data`]: what stands for the bytes of a line: all of them, or only whether they are those of the last write;
+//! * [`plan`]: static analysis of single rows: whether a row performs a store in place, which access its `done`
+//!   completes, whether it abandons a write;
+//! * [`agent`]: effects of a row: the bytes of each message, the copy in which a write is performed, the copy that is
+//!   kept. Each executor implements [`agent::Around`];
+//! * [`data`]: abstractions of a line's bytes: all bytes, or one bit that says whether they are those of the last
+//!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
-//! * [`over`]: what lies between a home and the cache of another protocol that it stands over;
-//! * [`world`]: a whole system without time, which can be asked what may happen next and told to do it;
-//! * [`numbered`]: how those who explore worlds keep what they have met.
+//! * [`over`]: the rules between a home and the cache of another protocol that holds its memory;
+//! * [`world`]: the state of a whole system without time, its possible steps and their successors;
+//! * [`numbered`]: interners for explored states.
 //!
-//! The checker's models are made from the same plans, and are compared with [`world::World`] state by state.
-//! Not here: time, links and their capacity (the simulator's), packed states and symmetry (the checker's).
+//! The checker's models are made from the same plans, and tests compare them with [`world::World`] state by state.
+//! Outside this crate: time, links and their capacity (the simulator's), packed states (the checker's).
 
 pub mod agent;
 pub mod data;

@@ -1,11 +1,11 @@
-//! Things that are kept once, each under a number.
+//! Interners: each distinct value is stored once and identified by an index.
 
 use rustc_hash::FxBuildHasher;
 use std::hash::{BuildHasher, Hash};
 
-/// Which number stands under which hash. Whoever numbers things knows what stands under a number.
+/// Open-addressing hash index of an interner. It stores indices only; the interner compares the values.
 struct Slots {
-    /// For each hash a number of that hash, from 1; 0 where there is none. There are a power of two.
+    /// Per slot an index plus 1, or 0 if the slot is free. The number of slots is a power of two.
     slots: Vec<u32>,
 }
 
@@ -16,7 +16,7 @@ impl Slots {
         }
     }
 
-    /// The number under a hash that `is` the one asked for, or the place where it would stand.
+    /// Returns the index with this hash for which `is` returns true, or the free slot where it belongs.
     fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mut slot = hash as usize;
         loop {
@@ -29,7 +29,7 @@ impl Slots {
         }
     }
 
-    /// Makes room for one more than so many, whose hashes these are.
+    /// Doubles the table if it is half full. `hash` returns the hash of each of the `count` stored values.
     fn room(&mut self, count: usize, hash: impl Fn(u32) -> u64) {
         if count * 2 < self.slots.len() {
             return;
@@ -43,7 +43,7 @@ impl Slots {
     }
 }
 
-/// Things of a kind, numbered from 0 in the order in which they were met.
+/// Interned values, indexed from 0 in the order of their insertion.
 pub struct Numbered<T> {
     all: Vec<T>,
     slots: Slots,
@@ -59,7 +59,7 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T: Eq + Hash> Numbered<T> {
-    /// The number of a thing, and whether it is new.
+    /// Interns a value. Returns its index, and true if it is new.
     pub fn number(&mut self, thing: &T) -> (u32, bool)
     where
         T: Clone,
@@ -78,21 +78,21 @@ impl<T: Eq + Hash> Numbered<T> {
         }
     }
 
-    /// How many there are.
+    /// Number of distinct values.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// The thing of a number.
+    /// The value of an index.
     pub fn thing(&self, number: u32) -> &T {
         &self.all[number as usize]
     }
 }
 
-/// Rows of numbers, each kept once, and one behind the other.
+/// Interned rows of `u32`, stored one behind the other.
 pub struct Rows {
     all: Vec<u32>,
-    /// Where each row ends.
+    /// End of each row in `all`.
     ends: Vec<u32>,
     slots: Slots,
 }
@@ -108,25 +108,25 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// How many there are.
+    /// Number of distinct rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// True if no row has been added.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The row of a number.
+    /// The row of an index.
     pub fn row(&self, number: usize) -> &[u32] {
         row(&self.all, &self.ends, number)
     }
 
-    /// The number of a row, and whether it is new.
+    /// Interns a row. Returns its index, and true if it is new.
     ///
     /// # Panics
-    /// If more than 2³² numbers are to be kept.
+    /// If the lengths of all rows add up to 2³² or more.
     pub fn add(&mut self, added: &[u32]) -> (usize, bool) {
         let Rows { all, ends, slots } = self;
         let hash = |row: &[u32]| FxBuildHasher.hash_one(row);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_row_is_new_once_and_found_by_its_number() {
         let mut rows = Rows::default();
-        // Of every length from none to six, and equal where they begin.
+        // Lengths from 0 to 6. All rows but the empty one begin with 0.
         let row = |number: u32| -> Vec<u32> { (0..number % 7).map(|at| at * number).collect() };
         for round in 0..2 {
             for number in 0..5000 {
@@ -167,7 +167,7 @@ mod tests {
                 assert!(round == 0 || !new);
             }
         }
-        // Those without numbers are one, as are those of one.
+        // All rows of length 0 are equal, and all of length 1.
         let all: std::collections::BTreeSet<Vec<u32>> = (0..5000).map(row).collect();
         assert_eq!(rows.len(), all.len());
     }

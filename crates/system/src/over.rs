@@ -1,12 +1,14 @@
-//! What is between a home and the cache of another protocol that it stands over follows from rights: here are the rules.
+//! Rules between a home and the outer cache whose copy is the home's memory. All of them follow from permissions.
 //!
-//! A world without time and a simulator both go by them; when something is done is theirs.
+//! The executable system without time and the simulator apply these rules; each decides by itself when an operation is
+//! done.
 
 use cohkit_protocol::controller::{Access, Event, Local, Statement};
 use cohkit_protocol::protocol::{MessageId, Protocol, Right};
 
-/// The right to the outer copy without which a home does not take a request: that of the accesses which send it, and to
-/// write if the home writes its bytes. What no access sends that needs a right (an eviction, an answer) needs none.
+/// Permission to the outer copy that a home needs before it consumes a message. A request needs the permission of the
+/// accesses that send it, and write permission if it carries the bytes of a write. A message that no such access sends
+/// (an eviction, a response) needs none.
 pub fn needs(inner: &Protocol, message: MessageId) -> Right {
     if inner.message(message).carries.store() {
         return Right::Write;
@@ -20,7 +22,7 @@ pub fn needs(inner: &Protocol, message: MessageId) -> Right {
     rights.max().unwrap_or(Right::None)
 }
 
-/// The outer access that brings a right.
+/// The outer access that acquires a permission.
 pub fn brings(right: Right) -> Access {
     match right {
         Right::Write => Access::Store,
@@ -28,7 +30,8 @@ pub fn brings(right: Right) -> Access {
     }
 }
 
-/// What a row of the outer cache leaves of its right, if that is less: one that sends the line on leaves no right to write.
+/// Returns the outer cache's permission after a row, if the row lowers it. A row that sends the line on leaves at most
+/// read permission.
 pub fn lowers(before: Right, after: Right, sends_line: bool) -> Option<Right> {
     let left = match sends_line {
         true => after.min(Right::Read),
@@ -37,12 +40,12 @@ pub fn lowers(before: Right, after: Right, sends_line: bool) -> Option<Right> {
     (left < before).then_some(left)
 }
 
-/// Whether a lock under which caches below have this right lets the outer right go down so far.
+/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `left`.
 pub fn lets(locked: Right, left: Right) -> bool {
     left >= locked
 }
 
-/// The local operation of the inner home that has to be run, and its lock held, before the outer right goes down so far.
+/// The locking local operation of the inner home that must run before the outer permission falls to `left`.
 pub fn recalls(locals: &[Local], left: Right) -> Option<u8> {
     let found = locals.iter().position(|l| l.locks && l.ensures == left);
     found.map(|number| number as u8)

@@ -1,4 +1,4 @@
-//! What follows from a row alone, and from all rows of a protocol.
+//! Static analysis of single rows and of whole controllers.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
@@ -6,57 +6,59 @@ use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
 
 use crate::stores::{Senders, StoreSend};
 
-/// What a state gives its agent.
+/// Properties of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// What the agent may do.
+    /// Permission of the agent.
     pub right: Right,
-    /// Whether the agent has the line's bytes.
+    /// True if the agent holds a copy of the line.
     pub holds: bool,
 }
 
-/// What `done` means in a row.
+/// Meaning of `done` in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done {
-    /// It ends the access under way.
+    /// Completes the outstanding access.
     Ends(Ending),
-    /// The row does not say `done`.
+    /// The row does not contain `done`.
     Absent,
-    /// It may end more than one sort of access, or none.
+    /// Ambiguous: `done` may complete more than one sort of access, or none.
     Unclear,
 }
 
-/// What follows from one row.
+/// Static analysis of one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// What the row's state gives.
+    /// Properties of the row's state.
     pub before: About,
-    /// What the state that it leads to gives.
+    /// Properties of the next state.
     pub after: About,
-    /// Whether it leads to another state.
+    /// True if the next state differs.
     pub moves: bool,
-    /// Whether it takes its event and does nothing but, perhaps, say that the access is to be tried again.
+    /// True if the row consumes its event and does nothing else, apart from `retry`.
     pub idle: bool,
-    /// Whether it performs a write in the agent's own copy, after its statements.
+    /// True if the row performs a write in the agent's own copy, after its statements.
     pub performs: bool,
-    /// The read that it begins, if that is under way after it.
+    /// The read that the row begins, if it is outstanding after the row.
     pub begins: Option<Access>,
-    /// What its `done` ends.
+    /// The kind of completion that `done` stands for.
     pub done: Done,
-    /// Whether the write that its `done` may end leaves a part of the line as it was, so that it needs the last bytes.
+    /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
+    /// rest.
     pub keeps_a_part: bool,
-    /// Whether it gives up a write whose bytes have been sent.
+    /// True if the row abandons a write whose bytes have been sent.
     pub gives_up: bool,
-    /// Whether it posts a write: it sends the bytes and does not wait for an answer.
+    /// True if the row posts a write: it sends the bytes and does not wait for a response.
     pub posts: bool,
-    /// Whether it performs a read in the agent's own copy.
+    /// True if the row performs a read in the agent's own copy.
     pub reads: bool,
-    /// The access that it begins, if that is in progress after it.
+    /// The access that the row begins, if it is outstanding after the row.
     pub opens: Option<Access>,
 }
 
 impl Plan {
-    /// What follows from a row of a controller; `remote` are the accesses under way, if it is a remote's.
+    /// Analyses a row of a controller. `remote` holds the outstanding accesses per state if it is a remote's
+    /// controller.
     pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
         let about = |state: usize| About {
             right: controller.states[state].right,
@@ -100,14 +102,14 @@ impl Plan {
         }
     }
 
-    /// What follows from each row of a controller.
+    /// Analyses each row of a controller.
     pub fn of(controller: &Controller, remote: Option<&Accesses>) -> Vec<Plan> {
         let rows = controller.rules.iter();
         rows.map(|row| Plan::new(controller, row, remote)).collect()
     }
 }
 
-/// Whether an access is performed in the agent's own copy without a row in a state.
+/// True if a remote in this state performs the access in its own copy, and no row handles it.
 pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
     access.is_performed_in_place()
         && remote.states[state].right >= access.needs()
@@ -118,15 +120,15 @@ pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
         })
 }
 
-/// Returns true if stores, or atomics that some row distinguishes from them, are performed in the agent's own copy without a
-/// row in a state.
+/// True if a remote in this state performs stores in its own copy without a row, or atomics that some row distinguishes
+/// from stores.
 pub fn write_hits(remote: &Controller, state: usize) -> bool {
     let atomic = Event::Access(Access::Atomic);
     hits(remote, state, Access::Store)
         || hits(remote, state, Access::Atomic) && remote.rules.iter().any(|row| row.event == atomic)
 }
 
-/// Which sort of access `done` ends: the one whose row led here.
+/// The kind of completion of `done`, derived from the accesses that may be outstanding in the row.
 fn ends(accesses: &Accesses, row: &Rule) -> Done {
     let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
     endings.sort_unstable();
@@ -137,40 +139,42 @@ fn ends(accesses: &Accesses, row: &Rule) -> Done {
     }
 }
 
-/// What follows from all rows of a protocol and its home.
+/// Static analysis of a protocol and its home.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Whether copies that may be read, or are used, are to be those of the last write.
+    /// True if the protocol guarantees coherence: copies that may be read, or are used, must be those of the last
+    /// write.
     pub coherent: bool,
-    /// What remotes have begun in each of their states.
+    /// Outstanding accesses of remotes in each of their states.
     pub accesses: Accesses,
-    /// Whether the home's memory takes its time, with one operation of a line at a time; otherwise it acts at once.
+    /// True if memory is split: an operation takes several steps, with at most one operation per line in progress.
+    /// Otherwise memory operations are atomic.
     pub slot: bool,
-    /// Whether the home ever keeps the bytes of a write to write them later.
+    /// True if the home ever defers a write: it keeps the bytes and writes them later.
     pub aside: bool,
-    /// Whether stores are followed from the remote that sends them to memory ([`crate::stores`]).
-    /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
+    /// True if stores are tracked from the remote that sends them to memory ([`crate::stores`]). Split memory needs no
+    /// such record: a home that starts no store receives no completion.
     pub stores_pending: bool,
-    /// Of each message, which rows of remotes send stores in it.
+    /// Per message, the sorts of rows of remotes that send stores in it.
     pub senders: Vec<Senders>,
-    /// Whether the program order of one line is checked: copies are current, and stores are posted.
+    /// True if the program order of one line is checked: the protocol is coherent, and stores are posted.
     pub line_order: bool,
-    /// Of each message, whether it may bring what an atomic access finds whose store the home performs.
+    /// Per message, true if it may carry the old value to an atomic access that the home performs.
     pub answers_atomic: Vec<bool>,
-    /// Of each state of the remotes, whether an atomic access may be in progress there whose store the home performs.
+    /// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
     pub atomic_in: Vec<bool>,
-    /// Whether the device can lock lines.
+    /// True if the device can lock lines.
     pub locks: bool,
-    /// Of each message, whether a remote performs an access with its bytes without having to keep them.
+    /// Per message, true if a remote performs an access with its bytes without having to keep them.
     pub used_once: Vec<bool>,
-    /// Of each access, in the order of [`Access::ALL`], the messages whose bytes may end it if it is a read.
+    /// Per access, in the order of [`Access::ALL`], the messages whose bytes may complete it if it is a read.
     answers: Vec<Vec<MessageId>>,
-    /// Alternatives of what may follow a memory read.
+    /// Number of alternative events that may follow a memory read.
     pub choices: u8,
 }
 
 impl Facts {
-    /// Of a protocol with this home, which is written by hand or constructed.
+    /// Analyses a protocol with this home, which is written by hand or constructed.
     pub fn new(protocol: &Protocol, home: &Controller) -> Facts {
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let remote = &protocol.remote;
@@ -232,23 +236,24 @@ impl Facts {
         }
     }
 
-    /// Whether remotes have atomic accesses that the home performs and answers with the line.
+    /// True if remotes have atomic accesses that the home performs and answers with the line.
     pub fn atomics(&self) -> bool {
         self.answers_atomic.contains(&true)
     }
 
-    /// Whether some store is sent by a row that waits for its end.
+    /// True if some row sends a store and waits for its completion.
     pub fn awaits_stores(&self) -> bool {
         self.senders.iter().any(|senders| senders.wait)
     }
 
-    /// The messages whose bytes may end a read of this kind. It must not end with what was old before it began.
+    /// The messages whose bytes may complete a read of this kind. The read must not return bytes that were stale before
+    /// it began.
     pub fn answers(&self, read: Access) -> &[MessageId] {
         &self.answers[read as usize]
     }
 }
 
-/// The messages with whose bytes a row of the remote may end a read of this kind.
+/// The messages whose bytes may complete a read of this kind, in some row of the remote.
 fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<MessageId> {
     let ends = |&message: &MessageId| {
         let mut rows = protocol.remote.rules.iter();
@@ -264,7 +269,7 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
     protocol.message_ids().filter(ends).collect()
 }
 
-/// Of each state of the remotes, whether an atomic access may be in progress there whose store the home performs.
+/// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
 fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     let states = (0..remote.states.len() as u16).map(StateId);
     let its = |u: &UnderWay| u.access == Access::Atomic;
@@ -286,8 +291,8 @@ fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     }
 }
 
-/// Whether a message may bring what an atomic access finds whose store the home performs: a row takes it with the line while
-/// that access is in progress, and does not perform the access in the remote's own copy.
+/// True if a message may carry the old value to an atomic access that the home performs. Some row then consumes it,
+/// with the line, while that access is outstanding, and does not perform the access in the remote's own copy.
 fn answers_atomic(
     protocol: &Protocol,
     (accesses, atomic_in): (&Accesses, &[bool]),

@@ -1,46 +1,47 @@
-//! Stores between the remote that begins them and memory.
+//! Stores on their way from the remote that begins them to memory.
 //!
 //! # Every store is performed once
 //!
-//! A store is followed by identity, not by one bit per remote and line. Its bytes are in one place at a time: in a message,
-//! or deferred at the home. Each of these places holds a [`Ticket`], and a home performs a store only against its ticket:
+//! A store is followed by identity, not by one bit per remote and line. Its bytes are in one place at a time: in a
+//! message, or deferred at the home. Each of these places holds a [`Ticket`], and a home performs a store only against
+//! its ticket:
 //!
-//! * A *posted* store ends for its core when its message is sent, so its message is the only carrier of its bytes. A home
-//!   that takes the message either writes the bytes, once, or defers them. Anything else loses the store.
-//! * An *awaited* store belongs to the access in progress, which may send its bytes again or give up. At most one of its
-//!   messages is performed. All others are void from then on, also after the access has ended.
-//! * A *void* ticket belongs to a store that has been performed or given up, or that an earlier message of its row has posted.
-//!   Performing it would undo newer stores.
+//! * A *posted* store ends for its core when its message is sent, so its message is the only carrier of its bytes. A
+//!   home that takes the message either writes the bytes, once, or defers them. Anything else loses the store.
+//! * An *awaited* store belongs to the access in progress, which may send its bytes again or give up. At most one of
+//!   its messages is performed. All others are void from then on, also after the access has ended.
+//! * A *void* ticket belongs to a store that has been performed or given up, or that an earlier message of its row has
+//!   posted. Performing it would undo newer stores.
 //!
-//! Tickets need no numbers of stores: a ticket moves with its bytes, so two equal tickets are interchangeable. The number of
-//! pending stores of a remote and line is the number of its tickets that are not void. In a protocol that performs every
-//! store once, tickets follow from the rest of the state, and add no states.
+//! Tickets need no numbers of stores: a ticket moves with its bytes, so two equal tickets are interchangeable. The
+//! number of pending stores of a remote and line is the number of its tickets that are not void. In a protocol that
+//! performs every store once, tickets follow from the rest of the state, and add no states.
 //!
 //! # Program order of one line
 //!
-//! In a coherent protocol every read finds the last store that has been performed, so that only posted stores which are still
-//! pending can break the program order of one line. An access comes after another one in program order if it begins after
+//! In a coherent protocol every read finds the last performed store. Only posted stores that are still pending can
+//! therefore break the program order of one line. An access comes after another one in program order if it begins after
 //! the other one has ended. Therefore
 //!
-//! * a posted store has a *rank*: the number of earlier posted stores of its remote and line that are pending. A store is
-//!   performed at rank 0 alone, and all other ranks of its remote and line then go down by one;
-//! * as long as a posted store is pending, no copy of the line answers an access of its remote, and no other store of the
-//!   remote to the line is performed. No store is posted during an access: a store that is sent then is the access in
-//!   progress from then on.
+//! * a posted store has a *rank*: the number of earlier posted stores of its remote and line that are pending. A store
+//!   is performed at rank 0 alone, and all other ranks of its remote and line then go down by one;
+//! * as long as a posted store is pending, no copy of the line answers an access of its remote. No other store of the
+//!   remote to the line is performed either. No store is posted during an access: a store that is sent then is the
+//!   access in progress from then on.
 //!
 //! # Atomic accesses
 //!
-//! An atomic access that the home performs reads the copy that answers it, at the moment when that copy is sent. Between this
-//! moment and the performing of its store no other store to the line is performed ([`AtomicRead`]).
+//! An atomic access that the home performs reads the copy that answers it, at the moment when that copy is sent.
+//! Between this moment and the performing of its store no other store to the line is performed ([`AtomicRead`]).
 
 use std::ops::RangeInclusive;
 
 use crate::violation::Violation;
 
-/// Most ranks that are told apart.
+/// Maximum number of ranks that are distinguished.
 const MOST_RANKS: u16 = 250;
 
-/// Number of ranks that posted stores have where a channel has this room, if they are in program order.
+/// Number of ranks of posted stores for a channel capacity `room`. Without `line_order`, all posted stores have rank 0.
 pub fn ranks(room: u16, line_order: bool) -> u8 {
     match line_order {
         true => room.min(MOST_RANKS) as u8,
@@ -65,7 +66,7 @@ impl Ticket {
         Ticket(Ticket::POSTED.0 + rank)
     }
 
-    /// Whether the store is posted.
+    /// True if the store is posted.
     pub fn is_posted(self) -> bool {
         self >= Ticket::POSTED
     }
@@ -83,7 +84,7 @@ pub enum StoreSend {
 }
 
 impl StoreSend {
-    /// The first one of a row that posts a store or not.
+    /// The relation of the row's first message to the store. `posts` is true if the row posts it.
     pub fn first(posts: bool) -> StoreSend {
         match posts {
             true => StoreSend::Posted,
@@ -91,7 +92,7 @@ impl StoreSend {
         }
     }
 
-    /// Takes this one, and leaves the next.
+    /// Returns this relation, and advances to that of the row's next message.
     pub fn take(&mut self) -> StoreSend {
         let next = match self {
             StoreSend::Awaited => StoreSend::Awaited,
@@ -101,17 +102,18 @@ impl StoreSend {
     }
 }
 
-/// Which rows send the stores that a message carries.
+/// Sorts of rows that send the stores of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Senders {
-    /// Some row posts them.
+    /// True if some row posts them.
     pub post: bool,
-    /// Some row sends them for an access that goes on, or is given up, or has posted them by another message.
+    /// True if some row sends them for an access that continues or is abandoned, or after it has posted them by another
+    /// message.
     pub wait: bool,
 }
 
 impl Senders {
-    /// The tickets that such a message may have, if ranks are below this number.
+    /// The tickets that such a message may carry, if there are `ranks` ranks.
     pub fn tickets(self, ranks: u8) -> RangeInclusive<u8> {
         let lowest = match self.wait {
             true => Ticket::VOID,
@@ -128,65 +130,65 @@ impl Senders {
 /// The copy that an atomic access in progress reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum AtomicRead {
-    /// None has been sent, or the store of the access has been performed since.
+    /// No copy has been sent, or the store of the access has been performed since.
     #[default]
     None,
-    /// It has been sent, and no store to the line has been performed since.
+    /// A copy has been sent, and no store to the line has been performed since.
     Last,
-    /// It has been sent, and another store has been performed since.
+    /// A copy has been sent, and another store has been performed since.
     Outdated,
 }
 
-/// Pending stores of one remote to one line, beside those in messages and at the home.
+/// Pending stores of one remote to one line, except those in messages and at the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stores {
-    /// Whether the home has performed the store of the access in progress.
+    /// True if the home has performed the store of the access in progress.
     pub performed: bool,
     /// Number of posted stores that are pending, if the program order of one line is checked.
     pub posted: u8,
-    /// What the atomic access in progress reads.
+    /// State of the copy that the atomic access in progress reads.
     pub read: AtomicRead,
 }
 
-/// Name of the property that holds for the accesses of one remote to one line.
+/// Name of the program-order property, for the accesses of one remote to one line.
 pub const PROGRAM_ORDER: &str = "program order of one line";
 
-/// Name of the property that holds for accesses that read and write.
+/// Name of the atomicity property, for accesses that read and write.
 pub const ATOMICITY: &str = "atomicity";
 
-/// The home takes a posted store and drops it.
+/// Violation: the home consumes a posted store and drops it.
 pub const LOST: &str =
     "a posted store is lost: its message is taken, and its bytes are neither written nor deferred";
 
-/// The home performs a store whose ticket is void.
+/// Violation: the home performs a store whose ticket is void.
 pub const PERFORMED_TWICE: &str = "a store is performed twice, or after it was given up";
 
-/// A remote gives a store up that the home has performed.
+/// Violation: a remote abandons a store that the home has performed.
 pub const GIVEN_UP_LATE: &str = "a store is given up that the home has performed";
 
-/// A store is performed while an earlier one of its remote is pending.
+/// Violation: a store is performed while an earlier one of its remote is pending.
 pub const OVERTAKES: &str =
     "a store is performed before an earlier store of the same agent to the line";
 
-/// A read does not find a store of its own remote.
+/// Violation: a read does not find a store of its own remote.
 pub const MISSES_OWN: &str = "a read does not find an earlier store of the same agent to the line";
 
-/// Another store is performed within an atomic access.
+/// Violation: another store is performed within an atomic access.
 pub const SPLIT: &str =
     "another store to the line is performed between the read and the write of an atomic access";
 
-/// An atomic access is answered after its own store.
+/// Violation: an atomic access gets a copy that contains its own store.
 pub const READS_OWN: &str = "an atomic access is answered with a copy that has its own store";
 
-/// An atomic access is answered with what is not the last value any more.
+/// Violation: an atomic access gets a stale copy.
 pub const READS_OLD: &str = "an atomic access is answered with an old copy";
 
-/// A violation of the program order of one line.
+/// Creates a violation of the program order of one line.
 pub fn program_order(what: &str) -> Violation {
     Violation::new(PROGRAM_ORDER, what)
 }
 
-/// A violation of the atomicity of an access that reads and writes.
+/// Creates a violation of the atomicity of an access that reads and writes.
 pub fn atomicity(what: &str) -> Violation {
     Violation::new(ATOMICITY, what)
 }

@@ -1,18 +1,18 @@
-//! Violations of properties, as rows find them.
+//! Violated properties, as rows report them.
 
 use std::borrow::Cow;
 
-/// A property that a row violates, as executors report it.
+/// A violated property, before the executor formats it for its report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// The property that does not hold.
+    /// Name of the property.
     pub property: Cow<'static, str>,
-    /// A sentence.
+    /// Description, one sentence.
     pub what: String,
 }
 
 impl Violation {
-    /// Returns the violation of a property.
+    /// Creates a violation of `property`.
     pub fn new(property: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Violation {
         Violation {
             property: property.into(),
@@ -20,7 +20,7 @@ impl Violation {
         }
     }
 
-    /// Returns the violation of *data value*: bytes are not those of the last write.
+    /// Creates a violation of *data value*: bytes are not those of the last write.
     pub fn data_value(what: impl Into<String>) -> Violation {
         Violation::new("data value", what)
     }

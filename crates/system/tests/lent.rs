@@ -1,4 +1,4 @@
-//! Lent memory stands for every outer level: what happens below an L2 of two levels is among what happens below a lender.
+//! Backing permission covers every outer level: every behaviour below an L2 is among those below an abstract lender.
 
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::{Protocol, Right};
@@ -17,7 +17,8 @@ fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
-/// A world below, apart from what `memory writes` was when the home was last asked, and from bytes that nobody may use.
+/// Projection of an inner state. It leaves out the value of `memory writes` when the home's guards last read it, and
+/// bytes that no agent may use.
 type Below = (
     Vec<u16>,
     Vec<(u16, Vec<u16>, bool)>,
@@ -94,7 +95,7 @@ fn what_happens_below_an_l2_is_among_what_happens_below_a_lender() {
                     met.insert(its);
                 }
             }
-            // With one L1 a single outer level does all that any could.
+            // With one L1, a single outer level shows every behaviour of the lender.
             let (met, any) = (met.len(), any.len());
             assert!(
                 met > 200 && (met == any) == (l1s == 1),

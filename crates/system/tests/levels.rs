@@ -17,7 +17,7 @@ fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
-/// Does something with so many L2s that have so many L1s each.
+/// Runs a function on `l2s` L2s with `l1s` L1s below each.
 fn with<T>(outer: &str, inner: &str, l2s: u16, l1s: u16, run: impl FnOnce(&Levels) -> T) -> T {
     let (outer, inner) = (read(outer), read(inner));
     let homes = [&outer, &inner].map(|protocol| construct::home(protocol, 2).unwrap());
@@ -27,14 +27,14 @@ fn with<T>(outer: &str, inner: &str, l2s: u16, l1s: u16, run: impl FnOnce(&Level
     ))
 }
 
-/// What is found there, world by world.
+/// Explores such a system state by state.
 fn joint(outer: &str, inner: &str, l2s: u16, l1s: u16, most: usize) -> Found<Clusters, LevelStep> {
     with(outer, inner, l2s, l1s, |levels| {
         explore(levels, Clusters::new(levels), most)
     })
 }
 
-/// The same as rows of numbers.
+/// Explores the same system as rows of interned states.
 fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
     let most = 10_000_000;
     with(OUTER, INNER, l2s, l1s, |levels| {
@@ -42,7 +42,8 @@ fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
     })
 }
 
-/// The size of what is safe, and that everything in it can come to an end.
+/// Numbers of states, of transitions, and the depth. Panics unless the system is safe and quiescence is reachable from
+/// every state.
 fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
     match found {
         Found::Safe {
@@ -59,7 +60,7 @@ fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u
     }
 }
 
-/// The property that a change of a text breaks, at the least distance at which any is.
+/// The property that a changed protocol file violates at the shortest distance.
 fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
     let change = |text: &str, (from, to): (&str, &str)| {
         assert!(from.is_empty() || text.matches(from).count() == 1, "{from}");
@@ -70,7 +71,7 @@ fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
     };
     let (outer, inner) = (change(OUTER, outer), change(INNER, inner));
     let plain = joint(&outer, &inner, 2, 1, 100_000);
-    // Rows find the same, at the same distance, and their way is one of the worlds.
+    // The search by rows finds the same violation at the same distance, and its path is one of the states' paths.
     with(&outer, &inner, 2, 1, |levels| {
         for symmetry in [false, true] {
             let most = 100_000;
@@ -124,13 +125,13 @@ fn two_levels_are_coherent_together() {
     assert_eq!(size(rows(1, 2, false)), below);
 }
 
-/// Two L2s with two L1s each; without symmetry that is 6,025,013 states and 39,216,108 transitions.
+/// Two L2s with two L1s each. Without symmetry there are 6,025,013 states and 39,216,108 transitions.
 #[test]
 fn two_levels_of_two_are_coherent_together() {
     assert_eq!(size(rows(2, 2, true)), (953_922, 6_151_097, 58));
 }
 
-/// States that differ in the numbers of caches alone are one, and no others are: those of all worlds are counted.
+/// Symmetry identifies states that differ only in the numbers of caches, and no others; all states are counted.
 #[test]
 fn symmetry_makes_one_of_what_differs_in_numbers_alone() {
     for (l2s, l1s) in [(2, 1), (1, 2)] {
@@ -156,12 +157,12 @@ fn symmetry_makes_one_of_what_differs_in_numbers_alone() {
     }
 }
 
-/// What goes wrong between levels is found, though each text may be good by itself.
+/// The product search finds faults between levels, even if each protocol file alone is correct.
 #[test]
 fn faults_of_either_level_are_found_together() {
     let same = ("", "");
     for (outer, inner, property) in [
-        // The inner text is good alone: its home gives a right to write that the shared cache does not have.
+        // The inner protocol alone is correct: its home grants a write permission that the shared cache does not have.
         (
             same,
             (
@@ -178,7 +179,7 @@ fn faults_of_either_level_are_found_together() {
             ),
             "data value",
         ),
-        // A store of the level below is not written down.
+        // A store of the inner level is not recorded.
         (
             (
                 "  E              | store                   |                                                | M        # silent\n",

@@ -1,7 +1,7 @@
-//! Random walks of two worlds at once: in one a copy is one bit, in the other it is words.
+//! Random walks of two states at once: in one a copy is one bit, in the other it is words.
 //!
-//! The bit stands for whether the words are those of the last write. If it is exact, both worlds can always take the same
-//! steps, and each bit of the one says what is so in the other.
+//! The bit says whether the words are those of the last write. If this abstraction is exact, both states always have
+//! the same steps, and each bit agrees with the words.
 
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
@@ -10,7 +10,7 @@ use cohkit_system::data::{Current, Data, Words};
 use cohkit_system::world::{Carried, Operation, Step, System, World};
 use std::path::Path;
 
-/// Numbers that look random, by splitmix64.
+/// Pseudorandom numbers by splitmix64.
 struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ fn read(path: &Path) -> Protocol {
     })
 }
 
-/// Whether each copy is current, of those that stand still.
+/// For each copy of a remote, memory, operation or message, true if it is current.
 fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     let lines = (0..).zip(&world.lines);
     let mut all: Vec<bool> = lines
@@ -46,7 +46,7 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
             current.collect::<Vec<_>>()
         })
         .collect();
-    // In which order equal messages with different copies lie is of no interest.
+    // The order of equal messages with different copies does not matter.
     let mut flights: Vec<bool> = (world.network.flights())
         .filter_map(|flight| match &flight.carried {
             Carried::Line(copy) => Some(world.data.current(flight.line, copy)),
@@ -58,7 +58,7 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     all
 }
 
-/// One walk of so many steps; false if it ended early at something that is wrong in both worlds.
+/// Walks `steps` random steps. Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut random = Random(seed);
     let mut bits = World::<Current>::new(system);
@@ -68,7 +68,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
         let step = all.swap_remove(random.below(all.len()));
         let (mut next_bits, mut next_words) = (bits.clone(), words.clone());
         let name = &protocol.name;
-        // Messages in flight are sorted by what they say, and their copies are part of that.
+        // Messages in flight are sorted by their contents, including their copies.
         let same = match step {
             Step::Arrives(arrival) => {
                 let flight = words.network.at(arrival).expect("it may arrive");
@@ -121,7 +121,8 @@ fn a_bit_says_whether_words_are_those_of_the_last_write() {
             continue;
         }
         let protocol = read(&path);
-        // No write makes a copy old where copies may be (`guarantee none`), so the bit says nothing of the last one.
+        // Without the coherence guarantee (`guarantee none`) no write makes a copy stale, so the bit says nothing about
+        // the last write.
         if !protocol.guarantee.coherent {
             continue;
         }
@@ -139,8 +140,8 @@ fn a_bit_says_whether_words_are_those_of_the_last_write() {
     }
 }
 
-/// In the first a store in an old copy made that copy the last word, so that the bit said it was current though a word of
-/// it was not. In the second a read may end with what was old before it began.
+/// In the first protocol a store in a stale copy made that copy current by the bit, though one of its words was stale.
+/// In the second a read may complete with bytes that were stale before it began.
 #[test]
 fn a_bit_and_words_find_what_is_wrong_at_the_same_step() {
     for text in [

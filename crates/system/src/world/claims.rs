@@ -1,4 +1,4 @@
-//! What must hold in every world.
+//! Properties that must hold in every state.
 
 use cohkit_protocol::protocol::{Amount, Claim, Comparison, Right};
 
@@ -7,10 +7,10 @@ use crate::agent::Violation;
 use crate::data::Data;
 
 impl<D: Data> World<D> {
-    /// What does not hold, if anything.
+    /// Checks the properties of the state.
     ///
     /// # Errors
-    /// The first property that does not hold.
+    /// The first violated property.
     pub fn claims(&self, system: &System) -> Result<(), Violation> {
         for (number, line) in (0..).zip(&self.lines) {
             self.of_line(system, number, line)?;
@@ -43,7 +43,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// Single writer and data value.
+    /// Checks *single writer* and *data value*.
     fn coherent(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
         let holders = rights().filter(|&right| right > Right::None).count();

@@ -1,14 +1,14 @@
-//! What worlds have in common: a part of one that no step has changed stands once in memory, however many worlds have it.
+//! Copy-on-write parts of states: a part that no step has changed is stored once for all states that contain it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A part of a world, copied when it is changed while another world has it.
+/// A part of a state, cloned when it is changed while another state shares it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Common<T>(Arc<T>);
 
 impl<T> Common<T> {
-    /// A part that no world has yet.
+    /// Creates a part that no other state shares.
     pub fn new(part: T) -> Common<T> {
         Common(Arc::new(part))
     }

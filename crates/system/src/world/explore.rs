@@ -1,4 +1,4 @@
-//! All worlds that a system can reach, breadth first.
+//! Breadth-first exploration of all states that a system can reach.
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -7,26 +7,26 @@ use crate::agent::Violation;
 use crate::data::Data;
 use std::hash::{BuildHasher, Hash};
 
-/// What can be explored: a moment of something that does not change.
+/// A state of a fixed transition system.
 pub trait Explored<S>: Clone + Eq + Hash {
-    /// What may happen.
+    /// A step between states.
     type Step: Copy + std::fmt::Debug;
 
-    /// What may happen next; some of it may turn out to have to wait.
+    /// Candidate steps. Some of them may turn out to be blocked.
     fn steps(&self, system: &S) -> Vec<Self::Step>;
-    /// Lets something happen. False, with this as it was or spoilt, if it has to wait or would change nothing.
+    /// Applies a step. Returns false if the step is blocked or a no-op; `self` is then unspecified.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The step violates a property or exceeds a capacity.
     fn take(&mut self, system: &S, step: Self::Step) -> Result<bool, Wrong>;
-    /// Whether nothing may rely on it.
+    /// True if progress must not depend on the step.
     fn spontaneous(step: Self::Step) -> bool;
-    /// What must hold.
+    /// Checks the properties of the state.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first violated property.
     fn claims(&self, system: &S) -> Result<(), Violation>;
-    /// Whether nothing is under way.
+    /// True if nothing is outstanding.
     fn quiescent(&self, system: &S) -> bool;
 }
 
@@ -50,41 +50,42 @@ impl<'p, D: Data> Explored<System<'p>> for World<D> {
     }
 }
 
-/// What was found, of worlds and what may happen in them.
+/// Result of an exploration.
 #[derive(Debug)]
 pub enum Found<W, S> {
-    /// Nothing is wrong in any world or step.
+    /// No state and no step violates a property.
     Safe {
-        /// All worlds, in the order in which they were met.
+        /// All states, in the order of their discovery.
         worlds: Vec<W>,
-        /// How many steps lead from them.
+        /// Number of transitions.
         transitions: u64,
-        /// How many steps the farthest of them is away.
+        /// Distance of the farthest state from the initial state, in steps.
         depth: u64,
-        /// The way to the first world, if any, from which quiescence cannot be reached by what must happen.
+        /// A shortest path to a state from which steps that must happen cannot reach quiescence, if any.
         lost: Option<Vec<S>>,
     },
-    /// These things are wrong at the least distance at which anything is.
+    /// Violations at the shortest distance from the initial state.
     Wrong {
-        /// What is wrong, in the order in which it was met.
+        /// The violations, in the order of their discovery.
         what: Vec<Wrong>,
-        /// The way to the first of them.
+        /// A path to the first of them.
         way: Vec<S>,
     },
-    /// There are more worlds than were to be visited, or nobody wants to know any more.
+    /// State limit reached, or cancelled.
     TooMany {
-        /// How many have been visited.
+        /// Number of states visited.
         worlds: usize,
     },
 }
 
-/// All worlds so far.
+/// The states visited so far.
 struct Met<W, S> {
     worlds: Vec<W>,
-    /// The last world with each hash, and of each world the one before it with the same.
+    /// The last state with each hash, and per state the previous one with the same hash.
     last: FxHashMap<u64, u32>,
     before: Vec<u32>,
-    /// From where and by what each was met; of the first it means nothing.
+    /// Predecessor of each state, and the step from it. The initial state has no step, and its predecessor has no
+    /// meaning.
     from: Vec<(u32, Option<S>)>,
 }
 
@@ -117,7 +118,7 @@ impl<W: Eq + Hash, S: Copy> Met<W, S> {
     }
 }
 
-/// Visits at most so many worlds, from the one in which everything begins.
+/// Explores from `begin`, and stops when more than `most` states are found.
 pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
     let mut met = Met {
         worlds: Vec::new(),
@@ -126,11 +127,11 @@ pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W,
         from: Vec::new(),
     };
     met.number(begin, (0, None));
-    // Steps that must happen, from their ends to their begins.
+    // Reversed edges of steps that must happen: the predecessors of each state.
     let mut back: Vec<Vec<u32>> = vec![Vec::new()];
     let (mut first, mut depth, mut transitions) = (0, 0, 0);
     loop {
-        // One level, so that all that is wrong at the same distance is known.
+        // One level at a time, to collect all violations at the same distance.
         let last = met.worlds.len();
         let mut wrong: Vec<(Wrong, usize, Option<W::Step>)> = Vec::new();
         let claims = |met: &Met<W, W::Step>, numbers: std::ops::Range<usize>| {
@@ -168,7 +169,7 @@ pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W,
                 }
             }
             if !wrong.is_empty() {
-                // Claims that fail in the worlds of this distance are as near.
+                // Claims violated by states that were found before the level ended are at the same distance.
                 wrong.extend(claims(&met, last..met.worlds.len()));
             }
         }

@@ -1,9 +1,10 @@
-//! Two levels explored as rows of numbers.
+//! Exploration of two levels with interned states.
 //!
-//! What happens at an outer cache and below it depends on the outer world and on the one world below, and what that means
-//! for the others is that their copies are old. So outer and inner worlds are numbered, what each pair leads to is worked
-//! out once, and what is explored are rows: the number of the outer world, and of each world below. Caches below one outer
-//! cache are alike, and so are outer caches with what is below them: of rows that differ in nothing else, one stands for all.
+//! A step at an outer cache, or below it, depends on the outer state and on the one inner state below. Its only effect
+//! on the other inner states is to make their copies stale. Outer and inner states are therefore interned, and the
+//! steps of each pair are computed once. The explored states are rows: the index of the outer state, and that of each
+//! inner state. Caches below one outer cache are symmetric, and so are the outer caches together with the systems below
+//! them. One row represents all rows that differ only by such a permutation.
 
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -15,16 +16,16 @@ use crate::agent::Violation;
 use crate::numbered::Rows;
 use cohkit_protocol::protocol::Right;
 
-/// How much is explored.
+/// Limits and options of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Rows to visit, at most.
+    /// Maximum number of rows to visit.
     pub most: usize,
-    /// Whether rows that differ only in the numbers of caches are one.
+    /// True to identify rows that differ only in the numbers of caches.
     pub symmetry: bool,
 }
 
-/// Visits at most so many rows of two levels, for as long as somebody wants to know. No worlds are kept.
+/// Explores two levels, and stops at `search.most` rows or when `go_on` returns false. The result contains no states.
 pub fn explore_levels(
     levels: &Levels,
     search: Search,
@@ -34,7 +35,7 @@ pub fn explore_levels(
     joint.explore(search.most, go_on)
 }
 
-/// Worlds of one sort, each with what is asked of it again and again.
+/// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
     worlds: Vec<Rc<World<Shared>>>,
     numbers: FxHashMap<Rc<World<Shared>>, u32>,
@@ -63,32 +64,32 @@ impl<A> Parts<A> {
     }
 }
 
-/// What is asked of an outer world.
+/// Properties of an outer state.
 struct Above {
     quiescent: bool,
-    /// Of each line the rights of the caches.
+    /// Per line, the permissions of the caches.
     rights: Vec<Vec<Right>>,
-    /// Of each cache, a bit for each line of which its copy is current.
+    /// Per cache, one bit per line: set if the copy is current.
     copies: Vec<u8>,
 }
 
-/// What is asked of an inner world.
+/// Properties of an inner state.
 struct Below {
     quiescent: bool,
-    /// Of each line.
+    /// Combined permissions per line.
     held: Vec<Held>,
 }
 
-/// Something that happens at an outer cache or below it.
+/// A step at an outer cache or below it, with its successors.
 struct Move {
     step: LevelStep,
     outer: u32,
     inner: u32,
-    /// The line that is written by it.
+    /// The line that the step writes.
     wrote: Option<u8>,
 }
 
-/// All that may happen at an outer cache and below it, and what goes wrong there.
+/// All steps at an outer cache and below it, and their violations.
 struct Moves {
     good: Vec<Move>,
     wrong: Vec<(LevelStep, Wrong)>,
@@ -99,25 +100,26 @@ struct Joint<'l, 'p> {
     clusters: u8,
     outer: Parts<Above>,
     inner: Parts<Below>,
-    /// What happens in an outer world and to no cache of it.
+    /// Steps of an outer state that run no row of a cache.
     at_home: FxHashMap<u32, Rc<Moves>>,
-    /// What happens at an outer cache and below it, by both worlds and the cache's number.
+    /// Steps at an outer cache and below it, by outer state, inner state and the cache's number.
     at_cache: FxHashMap<(u32, u32, u8), Rc<Moves>>,
-    /// Inner worlds after a write of a line elsewhere.
+    /// Inner states after a write of a line below another outer cache.
     aged: FxHashMap<(u32, u8), u32>,
-    /// Inner worlds above which other copies of lines are current.
+    /// Inner states with a different memory, by the bits of the lines that are current in it.
     joined: FxHashMap<(u32, u8), u32>,
-    /// Inner worlds with other numbers for their caches, the one that stands for all.
+    /// Representative of each inner state under permutation of its caches.
     alike: FxHashMap<u32, u32>,
-    /// Outer worlds with other numbers for their caches, by the place of these among all orders.
+    /// Outer states with permuted caches, by the index of the permutation.
     renamed: FxHashMap<(u32, u8), u32>,
-    /// The orders of outer caches, and of the caches below one, that are tried.
+    /// Permutations of the outer caches, and of the caches below one of them.
     orders: [Vec<Vec<u8>>; 2],
-    /// A world below that stands where one is not looked at.
+    /// Placeholder for an inner state that a step does not read.
     anyone: World<Shared>,
 }
 
-/// All orders of so many, the first as they are; that one alone where kinds tell them apart or there are too many.
+/// All permutations of a system's remotes, the identity first. Only the identity if the remotes have several kinds or
+/// are more than four, or without symmetry.
 fn orders(system: &System, symmetry: bool) -> Vec<Vec<u8>> {
     let count = system.remotes;
     let mut all = vec![vec![]];
@@ -182,7 +184,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         })
     }
 
-    /// The row in which everything begins.
+    /// The initial row.
     fn begin(&mut self) -> Vec<u32> {
         let begin: Clusters = Clusters::new(self.levels);
         let mut row = vec![self.outer_number(begin.outer)];
@@ -192,7 +194,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         row
     }
 
-    /// What happens in an outer world, at no cache.
+    /// Steps of an outer state that run no row of a cache.
     fn at_home(&mut self, outer: u32) -> Rc<Moves> {
         if let Some(known) = self.at_home.get(&outer) {
             return Rc::clone(known);
@@ -209,7 +211,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         moves
     }
 
-    /// What happens at an outer cache, and in the world below it.
+    /// Steps at an outer cache, and in the system below it.
     fn at_cache(&mut self, outer: u32, inner: u32, number: u8) -> Rc<Moves> {
         if let Some(known) = self.at_cache.get(&(outer, inner, number)) {
             return Rc::clone(known);
@@ -261,7 +263,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         moves
     }
 
-    /// An inner world after a write of a line below another cache.
+    /// An inner state after a write of a line below another outer cache.
     fn aged(&mut self, inner: u32, line: u8) -> u32 {
         if let Some(&known) = self.aged.get(&(inner, line)) {
             return known;
@@ -273,7 +275,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         number
     }
 
-    /// An inner world whose memory is such copies: a bit for each line of which the copy is current.
+    /// An inner state with this memory: a bit per line, set if the line is current in the outer copy.
     fn joined(&mut self, inner: u32, copies: u8) -> u32 {
         if let Some(&known) = self.joined.get(&(inner, copies)) {
             return known;
@@ -287,7 +289,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         number
     }
 
-    /// Calls with what each row leads to and by which step, and gives what goes wrong.
+    /// Calls `each` with every successor of a row and its step. Returns the steps that violate a property.
     fn successors(
         &mut self,
         row: &[u32],
@@ -322,7 +324,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         wrong
     }
 
-    /// What the outer caches hold is the memory of the worlds below, but for one where that has been seen to.
+    /// Updates the memory of the inner states to the outer copies, except below `own`, which is up to date.
     fn join(&mut self, before: u32, row: &mut [u32], own: Option<usize>) {
         for other in (1..row.len()).filter(|&other| Some(other) != own) {
             let copies = |outer: u32| self.outer.about[outer as usize].copies[other - 1];
@@ -333,7 +335,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         }
     }
 
-    /// The row that stands for all that differ from this one in the numbers of caches.
+    /// Replaces a row by its representative under permutation of the caches.
     fn standing_for(&mut self, row: &mut Vec<u32>) {
         if self.orders[1].len() > 1 {
             for inner in &mut row[1..] {
@@ -346,7 +348,7 @@ impl<'l, 'p> Joint<'l, 'p> {
             for (cache, &number) in self.orders[0][order].iter().enumerate() {
                 other[usize::from(number) + 1] = row[cache + 1];
             }
-            // The outer world decides where those below are equal only, so that it is seldom asked for.
+            // The outer states decide only between equal inner states, so they are seldom permuted.
             let best = least.as_deref().unwrap_or(row);
             if other[1..] > best[1..] {
                 continue;
@@ -416,7 +418,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         self.standing_for(&mut first);
         let mut rows = Rows::default();
         rows.add(&first);
-        // From where each row was met, and where the steps lead that must happen.
+        // Predecessor of each row, and the successors by steps that must happen.
         let mut from = vec![0u32];
         let mut must: Vec<u32> = Vec::new();
         let mut ends: Vec<usize> = Vec::new();
@@ -458,7 +460,7 @@ impl<'l, 'p> Joint<'l, 'p> {
                     }
                 }
                 if !wrong.is_empty() {
-                    // Claims that fail in the rows of this distance are as near.
+                    // Claims violated by rows that were found before the level ended are at the same distance.
                     for number in last..rows.len() {
                         if let Err(broken) = self.claims(rows.row(number)) {
                             wrong.push((broken.into(), number, None));
@@ -486,14 +488,14 @@ impl<'l, 'p> Joint<'l, 'p> {
         }
     }
 
-    /// The first row, if any, from which what must happen does not lead to rest.
+    /// The first row, if any, from which steps that must happen do not reach quiescence.
     fn lost(&self, rows: &Rows, must: &[u32], ends: &[usize]) -> Option<usize> {
         let mut saved: Vec<bool> = (0..rows.len())
             .map(|n| self.quiescent(rows.row(n)))
             .collect();
         loop {
             let mut more = false;
-            // Most rows lead to farther ones.
+            // Most rows lead to rows of a higher index.
             for number in (0..rows.len()).rev() {
                 if saved[number] {
                     continue;
@@ -511,8 +513,8 @@ impl<'l, 'p> Joint<'l, 'p> {
         }
     }
 
-    /// A way to a row, or to one that it stands for, and on by a step that goes wrong there. Rows stand for others, so the
-    /// way is found by going along with them.
+    /// A path to a row or to one that it represents, followed by a step with the violation `then`. Rows are
+    /// representatives, so the path is found by replaying the search with concrete rows.
     fn way(
         &mut self,
         begin: Vec<u32>,
@@ -538,7 +540,7 @@ impl<'l, 'p> Joint<'l, 'p> {
                     }
                 }
             });
-            // Rows that differ in the numbers of caches lead to rows that do.
+            // Symmetric rows have symmetric successors.
             let Some((step, next)) = found else { break };
             way.push(step);
             at = next;

@@ -1,15 +1,16 @@
-//! Memory that is lent: the right to it comes and goes.
+//! Backing permission: the outer level grants and revokes the home's permission to its memory.
 //!
-//! Where a home stands over a cache of another protocol, its memory is that cache's copy (see `levels`). Here the rest of the
-//! world is whatever keeps to the same rules, which are those of [`crate::over`]:
+//! The memory of a home below a cache of another protocol is that cache's copy (see `levels`). Here an abstract outer
+//! level follows the same rules, those of [`crate::over`]:
 //!
-//! * a request that needs more than there is waits, and the right grows while one does;
-//! * a write of memory needs the right to write it, and no remote has more than is lent;
-//! * the right goes under a lock that the home's local operation has ensured enough for, and for no other reason;
-//! * what is not lent is written by others.
+//! * a request that needs more permission than the home has waits, and the permission rises only while a request waits;
+//! * a write of memory needs write permission, and no remote has more permission than the home;
+//! * the permission falls only under a lock whose local operation has ensured it;
+//! * a line without permission is written by others.
 //!
-//! When the right grows, and how far, is not said: an outer access may have begun before, and may bring more than was asked
-//! for. So what such a home does below any outer protocol, for any number of caches there, is among what is explored here.
+//! The time and the extent of a grant are open: an outer access may have begun earlier, and may bring more than was
+//! requested. The states explored here therefore include every behaviour of the home below any outer protocol with any
+//! number of caches.
 
 use cohkit_protocol::protocol::Right;
 
@@ -19,7 +20,7 @@ use crate::data::{Data, Extent};
 use crate::over;
 
 impl System<'_> {
-    /// The same system with its memory lent.
+    /// The same system with backing permission from an abstract outer level.
     #[must_use]
     pub fn lend(mut self) -> Self {
         let messages = self.protocol.message_ids();
@@ -30,7 +31,7 @@ impl System<'_> {
 }
 
 impl<D: Data> World<D> {
-    /// What a request that could be taken needs of a line, if that is more than is lent.
+    /// The permission that the requests of the line that may arrive next need, if it exceeds the backing permission.
     fn wanted(&self, system: &System, line: u8) -> Option<Right> {
         let needs = system.lent.as_ref()?;
         let arrivals = self.network.arrivals(system.protocol);
@@ -40,7 +41,7 @@ impl<D: Data> World<D> {
         (needs > self.lines[usize::from(line)].lent).then_some(needs)
     }
 
-    /// Whether what the home is sent has to wait for more of a right.
+    /// True if a message to the home has to wait for more backing permission.
     pub(super) fn waits_for_memory(
         &self,
         system: &System,
@@ -51,7 +52,7 @@ impl<D: Data> World<D> {
         (system.lent.as_ref()).is_some_and(|needs| needs[message.index()] > lent)
     }
 
-    /// The rights that may be lent next, and those down to which it may be taken back.
+    /// The backing permissions that may be granted next, and those to which it may fall.
     pub(super) fn lending(&self, system: &System, line: u8) -> (Vec<Right>, Vec<Right>) {
         let place = &self.lines[usize::from(line)];
         let all = [Right::None, Right::Read, Right::Write];
@@ -74,7 +75,8 @@ impl<D: Data> World<D> {
         (more, less.collect())
     }
 
-    /// Whether the outside may ask for a local operation: it takes back what is lent, one thing at a time.
+    /// True if the device may request a local operation. An outer level does so only to revoke permission, one
+    /// operation at a time.
     pub(super) fn may_ask(&self, system: &System, line: u8, local: u8) -> bool {
         let place = &self.lines[usize::from(line)];
         let about = &system.home.locals[usize::from(local)];
@@ -82,7 +84,7 @@ impl<D: Data> World<D> {
         system.lent.is_none() || about.locks && free && about.ensures < place.lent
     }
 
-    /// More or less of the right is lent.
+    /// Sets the backing permission.
     pub(super) fn lends(&mut self, system: &System, line: u8, right: Right) {
         let had = self.lines[usize::from(line)].lent;
         let last = self.data.initial(line);
@@ -96,7 +98,7 @@ impl<D: Data> World<D> {
         self.lent_writes(system, line);
     }
 
-    /// What `memory writes` is in the guards of the home.
+    /// Sets the variable `memory writes`, which the guards of the home read.
     pub(super) fn lent_writes(&mut self, system: &System, line: u8) {
         if let Some(slot) = system.home_machine().memory_writes() {
             let place = self.line(line);
@@ -104,7 +106,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// Others write a line that is not lent. False if that changes nothing.
+    /// Records a write of others to a line without permission. Returns false if that changes nothing.
     pub(super) fn others_write(&mut self, system: &System, line: u8) -> bool {
         if !self.another_is_current(system, line, None) {
             return false;
@@ -114,7 +116,7 @@ impl<D: Data> World<D> {
         true
     }
 
-    /// That memory which is written may be.
+    /// Checks that the home may write its memory.
     pub(super) fn may_write(&self, line: u8) -> Result<(), Violation> {
         match self.lines[usize::from(line)].lent {
             Right::Write => Ok(()),
@@ -123,9 +125,9 @@ impl<D: Data> World<D> {
     }
 }
 
-/// A home writes its memory while it may not.
+/// Violation: a home writes its memory without write permission.
 pub const WRITES_UNLENT: &str = "the home writes memory that is not lent to be written";
-/// A remote has a right that is not lent.
+/// Violation: a remote has more permission than the home has to its memory.
 pub const MORE_THAN_LENT: &str = "a remote has a right to a line that is not lent so far";
 
 #[cfg(test)]
@@ -136,7 +138,7 @@ mod tests {
     use cohkit_protocol::construct;
     use cohkit_protocol::text::parse;
 
-    /// What is broken first, with something of the rules left out.
+    /// The first violated property after `leave_out` has weakened the rules.
     fn broken(leave_out: impl FnOnce(&mut System)) -> Option<String> {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
         let protocol = parse(text).expect("it ships");
@@ -164,7 +166,7 @@ mod tests {
             }
         };
         assert_eq!(broken(admits(Right::None)).as_deref(), Some("data value"));
-        // A store is let in where the line may only be read.
+        // A store is admitted to a line with read permission only.
         assert_eq!(broken(admits(Right::Read)).as_deref(), Some("inclusion"));
     }
 }

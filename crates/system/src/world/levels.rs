@@ -1,19 +1,21 @@
-//! Two levels of caches: homes whose memory is a copy that a cache of another protocol holds.
+//! Two levels of caches: homes whose memory is the copy of a cache of another protocol.
 //!
-//! Each cache of the outer world stands over an inner world of its own. Nothing is written to join them; what is between
-//! them follows from rights:
+//! Each cache of the outer system has an inner system of its own below it. No rows join the two protocols; the rules
+//! between them follow from permissions:
 //!
-//! * a request is taken by the inner home only where the outer copy has the right that it needs; until then it waits, and
-//!   the outer access that brings the right begins;
-//! * the memory of the inner home is the outer copy; a write of it is a store in place of the outer cache;
-//! * what lowers the outer right is held until the inner home has run a locking local operation that ensures as much;
-//! * while one is wanted or held, no outer access begins.
+//! * the inner home consumes a request only if the outer copy has the permission that the request needs; until then the
+//!   request waits, and the outer access that acquires the permission begins;
+//! * the memory of the inner home is the outer copy; a write of this memory is a store in place of the outer cache;
+//! * a step that lowers the outer permission waits until the inner home has run a locking local operation that ensures
+//!   the lower one;
+//! * while a local operation is requested or in progress, or a lock is held, no outer access begins.
 //!
-//! So an inner transaction that has begun needs nothing from outside, and what waits holds nothing.
+//! An inner transaction that has begun therefore needs nothing from outside, and a waiting request holds no resource.
 //!
-//! Each was left out in turn, with the rest as it is, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each: without
-//! one of the first three inclusion, the data value or drain breaks. Without the last nothing does, in 88,936 states for
-//! 65,463: it is caution, as a right that grows takes nothing from those below, and the lock still holds what lowers it.
+//! Each rule was left out in turn, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each. Without any one of the
+//! first three, inclusion, the data value or drain is violated. Without the last, no property is violated, in 88,936
+//! states instead of 65,463. The last rule is a precaution: a rising permission takes nothing from the inner caches,
+//! and the lock still delays the steps that lower it.
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Occasion, Outcome};
@@ -25,7 +27,8 @@ use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::over;
 
-/// The bit of [`crate::data::Current`], and whether a write was performed in the step at hand: in other worlds copies are old then.
+/// The bit of [`crate::data::Current`], and whether the current step has performed a write: copies in the other systems
+/// are stale then.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Shared {
     wrote: bool,
@@ -63,18 +66,18 @@ impl Data for Shared {
     }
 }
 
-/// What does not change in a system of two levels.
+/// The fixed part of a system of two levels.
 pub struct Levels<'p> {
-    /// The protocol of the shared caches.
+    /// The outer system, of the shared caches.
     pub outer: System<'p>,
-    /// That of the caches below each of them; each has so many.
+    /// The system below each outer cache.
     pub inner: System<'p>,
-    /// Of each message of the inner protocol, the right to the outer copy without which the home does not take it.
+    /// Per message of the inner protocol, the permission to the outer copy that the home needs before it consumes it.
     needs: Vec<Right>,
 }
 
 impl<'p> Levels<'p> {
-    /// Joins two systems of as many lines: each remote of the outer one stands over a whole of the inner one.
+    /// Joins two systems with the same number of lines: below each remote of the outer system is one inner system.
     pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
         let messages = inner.protocol.message_ids();
         let needs = messages
@@ -87,33 +90,33 @@ impl<'p> Levels<'p> {
         }
     }
 
-    /// What an outer cache may do with a line.
+    /// Permission of an outer cache to a line.
     fn right<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Right {
         let place = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
         self.outer.right(&place.configuration)
     }
 }
 
-/// Everything at some moment.
+/// A state of both levels.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters<D: Data = Shared> {
-    /// The world of the outer caches.
+    /// State of the outer system.
     pub outer: World<D>,
-    /// What is below each outer cache.
+    /// State of the system below each outer cache.
     pub inner: Vec<World<D>>,
 }
 
-/// Something that may happen.
+/// A step of either level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LevelStep {
-    /// In the outer world. An access to load or store is one that a request waits for.
+    /// A step of the outer system. A load or store begins only if an inner request waits for it.
     Outer(Step),
-    /// In the world below this outer cache.
+    /// A step of the system below this outer cache.
     Inner(u8, Step),
 }
 
 impl<D: Data> Clusters<D> {
-    /// Where everything begins: the outer caches have nothing, and so the inner homes have no memory.
+    /// Returns the initial state: the outer caches hold nothing, so the inner homes have no permission to memory.
     pub fn new(levels: &Levels) -> Clusters<D> {
         let inner = (0..levels.outer.remotes).map(|_| World::new(&levels.inner));
         let mut clusters = Clusters {
@@ -124,7 +127,7 @@ impl<D: Data> Clusters<D> {
         clusters
     }
 
-    /// The same with other numbers for the outer caches, and for those below each of them.
+    /// The same state with permuted outer caches, and with permuted caches below each of them.
     pub fn renamed(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters<D> {
         let mut after = Clusters {
             outer: self.outer.renamed(&levels.outer, above),
@@ -136,7 +139,7 @@ impl<D: Data> Clusters<D> {
         after
     }
 
-    /// The memory of the inner homes is what the outer caches hold.
+    /// Copies the lines of the outer caches to the memory of the inner homes.
     fn join(&mut self) {
         for (number, inner) in self.inner.iter_mut().enumerate() {
             for (line, place) in inner.lines.iter_mut().enumerate() {
@@ -145,7 +148,7 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// Whether a request of a cluster waits for more than the outer copy's right, and for which.
+    /// The permission that requests of a cluster wait for, if it exceeds that of the outer copy; otherwise none.
     fn wanted(&self, levels: &Levels, number: u8, line: u8) -> Right {
         let inner = &self.inner[usize::from(number)];
         let has = levels.right(self, number, line);
@@ -159,8 +162,8 @@ impl<D: Data> Clusters<D> {
             .unwrap_or(Right::None)
     }
 
-    /// What a step of the outer world would leave of the right of an outer cache, whose row it runs: less if it sends the
-    /// line on. `None` if it does not lower the right.
+    /// Permission that an outer step from `self` to `after` leaves to the outer cache whose row it runs, if it lowers
+    /// it. A row that sends the line on leaves at most read permission.
     fn lowers(&self, levels: &Levels, number: u8, line: u8, after: &Clusters<D>) -> Option<Right> {
         let (before, left) = (
             levels.right(self, number, line),
@@ -179,13 +182,13 @@ impl<D: Data> Clusters<D> {
         over::lowers(before, left, sent.count() > had.count())
     }
 
-    /// Whether no lock of the outer level is wanted or held.
+    /// True if the outer level has requested no local operation of the line, and holds no lock on it.
     fn free(&self, number: u8, line: u8) -> bool {
         let place = &self.inner[usize::from(number)].lines[usize::from(line)];
         place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open
     }
 
-    /// Whether the lock that an inner home holds lets the outer right go down to this.
+    /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
     fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
             Lock::Held(Right::Write) => over::lets(Right::None, right),
@@ -206,7 +209,7 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// The outer step, without regard to the levels below. False if it has to wait.
+    /// Applies an outer step without regard to the inner systems. Returns false if it is blocked.
     fn outer_step(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
         let taken = self.outer.take(&levels.outer, step)?;
         self.join();
@@ -225,7 +228,7 @@ impl<D: Data> Clusters<D> {
                 let begins = match access {
                     Access::Load => free && wanted == Right::Read,
                     Access::Store => free && wanted == Right::Write,
-                    // These lower the right, and need the lock.
+                    // These accesses lower the permission, and need the lock.
                     Access::Evict | Access::Demote | Access::Clean => true,
                     _ => false,
                 };
@@ -247,7 +250,8 @@ impl<D: Data> Clusters<D> {
         Ok(true)
     }
 
-    /// Whether the outer level wants a line back so far: a message that takes it is there, or the cache may evict it.
+    /// True if the outer level revokes permission to a line down to `to`: a message that does so has arrived, or the
+    /// cache may evict the line.
     fn recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
         let evicts = [Access::Evict, Access::Demote, Access::Clean];
         let evicts = evicts.map(|access| Step::Access(line, number, access));
@@ -256,14 +260,14 @@ impl<D: Data> Clusters<D> {
             || self.called_back(levels, number, line, to)
     }
 
-    /// The same by a message.
+    /// Like [`Self::recalled`], for messages only.
     fn called_back(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
         let arrivals = self.outer.network.arrivals(levels.outer.protocol);
         let mut steps = arrivals.map(Step::Arrives);
         steps.any(|step| self.takes_to(levels, number, line, to, step))
     }
 
-    /// Whether an outer step lowers the right of an outer cache so far.
+    /// True if an outer step lowers the permission of an outer cache to `to`.
     fn takes_to(&self, levels: &Levels, number: u8, line: u8, to: Right, step: Step) -> bool {
         let mut after = self.clone();
         self.at(step) == Some((number, line))
@@ -271,8 +275,8 @@ impl<D: Data> Clusters<D> {
             && self.lowers(levels, number, line, &after) == Some(to)
     }
 
-    /// Whether a cache of either level gives up what it was not asked for. An outer one does once caches below it are kept
-    /// off a line, and what it does under that lock is the same thing.
+    /// True if a cache of either level evicts on its own initiative. An outer cache does so when it requests the lock
+    /// on the caches below it; its access under that lock is a part of the same eviction.
     pub fn gives_up(&self, levels: &Levels, step: LevelStep) -> bool {
         match step {
             LevelStep::Inner(number, Step::Asks(line, local)) => {
@@ -285,8 +289,8 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// Steps of the world below an outer cache, without what they mean for those below others: whether it is taken, and the
-    /// line that a cache has written by it.
+    /// Applies a step of the system below an outer cache, without its effect on the other systems. Returns whether the
+    /// step was taken, and the line that a cache has written in it.
     pub(super) fn take_inner(
         &mut self,
         levels: &Levels,
@@ -297,7 +301,7 @@ impl<D: Data> Clusters<D> {
         const WAITS: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
         match step {
-            // The outer level is the device: it takes back what it wants back, and writes nothing itself.
+            // The outer level acts as the device: it revokes permission, and writes nothing itself.
             Step::Writes(_) => return Ok(WAITS),
             Step::Asks(line, local) => {
                 let about = &levels.inner.home.locals[usize::from(local)];
@@ -332,7 +336,8 @@ impl<D: Data> Clusters<D> {
         self.below(levels, number, line, take)
     }
 
-    /// Something happens in the world below an outer cache, at a line: whether it does, and whether a cache writes the line.
+    /// Applies `happens` to the system below an outer cache, and updates the outer copy. Returns whether the step was
+    /// taken, and the line that a cache has written in it.
     fn below(
         &mut self,
         levels: &Levels,
@@ -351,7 +356,7 @@ impl<D: Data> Clusters<D> {
         }
         let taken = happens(&mut self.inner[own])?;
         for line in 0..levels.inner.lines {
-            // A state is the same whatever the outer right was when the home was last asked.
+            // Two states are equal whatever the outer permission was when the home's guards last read it.
             self.memory_writes(levels, own, line, true);
         }
         if !taken {
@@ -374,7 +379,7 @@ impl<D: Data> Clusters<D> {
         Ok((true, None))
     }
 
-    /// A line was written below an outer cache: copies elsewhere are old, and all worlds know what was written.
+    /// Propagates a write below an outer cache: copies elsewhere become stale, and all systems record the written data.
     fn spread(&mut self, levels: &Levels, number: u8, line: u8) {
         let data = self.inner[usize::from(number)].data.clone();
         for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
@@ -386,11 +391,11 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// A cache below an outer one begins an access that somebody wants, or performs it at once. False, with this as it was
-    /// or spoilt, if it has to be tried again.
+    /// Begins an access of an inner cache, or performs it at once. Returns false if the access must be tried again;
+    /// `self` is then unspecified.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The access violates a property or exceeds a capacity.
     pub fn begin(
         &mut self,
         levels: &Levels,
@@ -408,11 +413,11 @@ impl<D: Data> Clusters<D> {
         Ok(taken)
     }
 
-    /// Lets something happen, telling which accesses below have ended. False, with this as it was or spoilt, if it has to
-    /// wait or would change nothing.
+    /// Applies a step, and appends the inner accesses that it completes to `ended`. Returns false if the step is
+    /// blocked or a no-op; `self` is then unspecified.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The step violates a property or exceeds a capacity.
     pub fn take_and_tell(
         &mut self,
         levels: &Levels,
@@ -431,7 +436,7 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// What `memory writes` is in the guards of an inner home.
+    /// Sets the variable `memory writes`, which the guards of an inner home read.
     fn memory_writes(&mut self, levels: &Levels, own: usize, line: u8, writes: bool) {
         if let Some(slot) = levels.inner.home_machine().memory_writes() {
             let home = &mut self.inner[own].lines[usize::from(line)].home;
@@ -439,7 +444,7 @@ impl<D: Data> Clusters<D> {
         }
     }
 
-    /// The memory of an inner home is written: the outer cache stores in place.
+    /// Writes the memory of an inner home: the outer cache stores in place.
     fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: D::Copy) -> Result<(), Wrong> {
         if levels.right(self, number, line) < Right::Write {
             let what = "an inner home writes its memory, which the outer cache may not";
@@ -458,7 +463,7 @@ impl<D: Data> Clusters<D> {
         let machine = levels.outer.remote_machine();
         match machine.step(&mut place.configuration, occasion, &mut tables) {
             Ok(Outcome::Taken { acts, .. }) if acts.is_empty() => Ok(()),
-            // Without a row a store in a state with the right is performed in place.
+            // Without a row, a store in a state with write permission is performed in place.
             Ok(Outcome::Unexpected) => Ok(()),
             _ => {
                 let what = "an outer cache that may write has a row for a store which does more";
@@ -489,7 +494,7 @@ impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
         match step {
             LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
             LevelStep::Outer(step) => step.spontaneous(),
-            // The outer level wants something back; that it does so to evict, nothing may rely on.
+            // The outer level requests permission back. If it does so to evict, progress must not depend on it.
             LevelStep::Inner(_, Step::Asks(..)) => false,
             LevelStep::Inner(_, step) => step.spontaneous(),
         }
@@ -510,20 +515,20 @@ impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
     }
 }
 
-/// What the caches of a world may do with a line, one by one.
+/// Permission of each cache of a system to a line.
 pub(super) fn rights<D: Data>(world: &World<D>, system: &System, line: u8) -> Vec<Right> {
     let remotes = world.lines[usize::from(line)].remotes.iter();
     remotes.map(|r| system.right(&r.configuration)).collect()
 }
 
-/// What the caches of a world may do with a line, together.
+/// Combined permissions of a system's caches to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Held {
-    /// The most that one may.
+    /// The highest permission.
     most: Right,
-    /// How many may do something.
+    /// Number of caches with any permission.
     holders: usize,
-    /// Whether one of these has an old copy.
+    /// True if one of these holds a stale copy.
     old: bool,
 }
 
@@ -542,7 +547,8 @@ impl Held {
     }
 }
 
-/// What must hold of a line: `above` are the rights of the outer caches, `below` what is below each of them.
+/// Checks the properties of a line. `above` holds the permissions of the outer caches, `below` the combined permissions
+/// below each of them.
 pub(super) fn judge(
     above: &[Right],
     below: impl Iterator<Item = Held> + Clone,

@@ -1,11 +1,11 @@
-//! A whole system without time: what may happen next, and what it leads to.
+//! An executable system without time: its states, their possible steps and the successors.
 //!
-//! A [`System`] is what does not change: a protocol, its home, how many remotes and lines. A [`World`] is everything at some
-//! moment. [`World::steps`] names what may happen, [`World::take`] lets it happen, [`World::claims`] says what must hold.
-//! It is plain and exact, and is what the checker's models are compared with; for large systems it is slow.
+//! A [`System`] is the fixed part: a protocol, its home, and the numbers of remotes and lines. A [`World`] is one
+//! state. [`World::steps`] lists the steps, [`World::take`] applies one, [`World::claims`] checks the properties. This
+//! executor is simple and exact, and is the reference of the checker's models; for large systems it is slow.
 //!
-//! Remotes start every access whenever their rows let them, the device asks for local operations and gives its locks back
-//! when it likes. Who wants threads or an application in their place, drives the agents by [`crate::agent`].
+//! Remotes start each access whenever their rows allow it. The device requests local operations and unlocks at any
+//! time. A caller with threads or an application in their place drives the agents through [`crate::agent`].
 
 mod claims;
 mod common;
@@ -36,34 +36,35 @@ pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
 pub use steps::{Ended, Step};
 
-/// What does not change in a system.
+/// The fixed part of a system.
 pub struct System<'p> {
     /// The protocol.
     pub protocol: &'p Protocol,
     /// Its home, written by hand or constructed.
     pub home: &'p Controller,
-    /// Caching agents.
+    /// Number of caching agents.
     pub remotes: u8,
-    /// How many of each kind.
+    /// Number of remotes of each kind.
     pub of_each: Remotes,
-    /// Cache lines.
+    /// Number of cache lines.
     pub lines: u8,
-    /// Most equal messages without an order, and most messages per line in one order, where the text states no bound.
+    /// Channel capacity where the protocol file declares no bound: of equal messages without an order, and of messages
+    /// per line in one order.
     pub room: u16,
-    /// Whether the device may ask for its next local operation before the one that the home has accepted is acknowledged.
+    /// True if the device may request its next local operation before the accepted one is acknowledged.
     pub ask_ahead: bool,
-    /// If the memory is lent: of each message, the right to it without which the home does not take it.
+    /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
     lent: Option<Vec<Right>>,
     facts: Facts,
-    /// What follows from each row of remote and home.
+    /// Static analysis of the rows of remotes, and of those of the home.
     plans: [Vec<Plan>; 2],
     machines: [Machine<'p>; 2],
-    /// Whether rows of remotes, and of the home, choose one member of a set.
+    /// True if rows of remotes, and of the home, choose a member of a set.
     chooses: [bool; 2],
 }
 
 impl<'p> System<'p> {
-    /// A system of so many remotes and lines.
+    /// Creates a system with `remotes` remotes and `lines` lines.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
@@ -108,7 +109,7 @@ impl<'p> System<'p> {
         self.home_machine().slots(variable)
     }
 
-    /// The number of a line's home.
+    /// Number of the line's home.
     fn home_of(&self, line: u8) -> u16 {
         u16::from(line) % self.protocol.homes
     }
@@ -118,109 +119,109 @@ impl<'p> System<'p> {
     }
 }
 
-/// A caching agent, for one line.
+/// State of a caching agent, for one line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Remote<D: Data> {
-    /// Its state and variables.
+    /// Controller state and variables.
     pub configuration: Configuration,
-    /// Its copy of the line; the default where it has none.
+    /// Copy of the line, or the default if the agent has none.
     pub copy: D::Copy,
-    /// What the write under way writes, where somebody has begun it and what it writes makes a difference.
+    /// Value of the outstanding write, if a caller has begun it and its value matters.
     pub writes: Option<D::Write>,
-    /// What the atomic access in progress has found, where it makes a difference.
+    /// Copy that the atomic access in progress has received, if its value matters.
     pub found: Option<D::Copy>,
-    /// Its pending stores.
+    /// Pending stores of the remote to the line.
     pub stores: Stores,
 }
 
-/// How far a memory operation is.
+/// Progress of a memory operation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operation<D: Data> {
-    /// There is none.
+    /// No operation.
     Idle,
-    /// The line is to be read.
+    /// A read of the line, not yet performed.
     Read,
-    /// It has been read.
+    /// A read that has returned this copy.
     Sampled(D::Copy),
-    /// This copy is to be written.
+    /// A write of this copy, not yet performed.
     Write(D::Copy),
-    /// The bytes of a write are to be written.
+    /// A write of a store's bytes, not yet performed.
     Store {
-        /// Whether they are those of the whole line.
+        /// True if the bytes cover the whole line.
         whole: bool,
-        /// What it writes.
+        /// Value of the write.
         what: D::Write,
     },
-    /// It has been written.
+    /// A write that memory has performed and the home has not yet been notified of.
     Done,
 }
 
-/// A write whose bytes a home has set aside.
+/// A write that the home has deferred.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SetAside<D: Data> {
-    /// Who sent it.
+    /// Sender.
     pub from: u8,
-    /// Whether its bytes are those of the whole line.
+    /// True if the bytes cover the whole line.
     pub whole: bool,
-    /// What it writes.
+    /// Value of the write.
     pub what: D::Write,
-    /// Whether it is still to be performed, and in which order.
+    /// State of the store: whether it is still to be performed, and its rank.
     pub ticket: Ticket,
 }
 
 /// The device's lock on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lock {
-    /// None.
+    /// No lock.
     Open,
-    /// The device may do this much with the line.
+    /// The device has this permission to the line.
     Held(Right),
-    /// Its unlock has been taken and not yet confirmed.
+    /// The home has consumed the unlock and not yet acknowledged it.
     GivenBack,
 }
 
-/// Everything about one line, messages apart.
+/// State of one line, without its messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Line<D: Data> {
-    /// The home's state and variables.
+    /// State and variables of the home.
     pub home: Configuration,
-    /// What memory holds.
+    /// Contents of memory.
     pub memory: D::Copy,
-    /// The right to it: to write, but where it is lent.
+    /// Permission of the home to its memory: write, unless an outer level grants it.
     pub lent: Right,
     /// The caching agents.
     pub remotes: Vec<Remote<D>>,
-    /// The memory operation under way.
+    /// The memory operation in progress.
     pub operation: Operation<D>,
-    /// The write whose bytes the home has set aside.
+    /// The deferred write.
     pub aside: Option<SetAside<D>>,
-    /// What the write writes that the home has taken and not given to memory, where that makes a difference.
+    /// Value of the write that the home has consumed and not yet passed to memory, if its value matters.
     pub kept: Option<D::Write>,
-    /// The local operation that the device asks for.
+    /// The local operation that the device requests.
     pub asked: Option<u8>,
-    /// The one that the home has accepted and not yet acknowledged.
+    /// The local operation that the home has accepted and not yet acknowledged.
     pub accepted: Option<u8>,
     /// The device's lock.
     pub lock: Lock,
 }
 
-/// Everything at some moment.
+/// A state of a system.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World<D: Data> {
-    /// What is known of the bytes of all copies together.
+    /// Data shared by all copies.
     pub data: D,
     /// The lines.
     pub lines: Vec<Common<Line<D>>>,
-    /// The messages under way.
+    /// Messages in flight.
     pub network: Network<D>,
 }
 
-/// Why a step cannot be taken to its end.
+/// Reason why a step cannot be completed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// It breaks a property.
+    /// The step violates a property.
     Violated(Violation),
-    /// It takes more room than there is, which says nothing about the protocol.
+    /// The step exceeds a capacity of this executor, which says nothing about the protocol.
     Exceeded(String),
 }
 
@@ -231,7 +232,7 @@ impl From<Violation> for Wrong {
 }
 
 impl<D: Data> World<D> {
-    /// The world in which everything begins.
+    /// Returns the initial state.
     pub fn new(system: &System) -> World<D> {
         let data = D::new(system.lines);
         let remote = |number| {
@@ -274,7 +275,7 @@ impl<D: Data> World<D> {
         world
     }
 
-    /// Whether nothing is under way.
+    /// True if the system is quiescent: nothing is outstanding, in flight or locked.
     pub fn quiescent(&self, system: &System) -> bool {
         let stable =
             |of: &Controller, at: &Configuration| of.states[usize::from(at.state)].stable();
@@ -293,9 +294,9 @@ impl<D: Data> World<D> {
             })
     }
 
-    /// Whether a copy of a line other than that of one agent (memory, if it is none) is current. Only then a write there
-    /// changes something.
-    /// Where copies may be old, nothing that a write does to them is looked at.
+    /// True if a copy of the line other than that of the agent `own` (`None`: memory) is current. Only then does a
+    /// write by this agent change the state. Always false without the coherence guarantee: stale copies are allowed
+    /// there, and their age is not recorded.
     fn another_is_current(&self, system: &System, line: u8, own: Option<u8>) -> bool {
         if !system.facts.coherent {
             return false;
@@ -316,7 +317,7 @@ impl<D: Data> World<D> {
             || flights.any(|flight| matches!(&flight.carried, Carried::Line(copy) if current(copy)))
     }
 
-    /// A write makes all copies of a line old, and memory too unless it is in memory that a part of it is written.
+    /// Records that a write makes all copies of a line stale. `memory_too` is false for a partial write in memory.
     fn age(&mut self, system: &System, line: u8, memory_too: bool) {
         if !system.facts.coherent {
             return;
@@ -338,7 +339,7 @@ impl<D: Data> World<D> {
         self.network.change(line, D::aged);
     }
 
-    /// A store to a line is performed: what atomic accesses have read before is not the last value any more.
+    /// Records that a store to the line is performed: the copies that atomic accesses have read before are outdated.
     fn outdate_answers(&mut self, line: u8) {
         let last = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
         let place = &mut self.lines[usize::from(line)];

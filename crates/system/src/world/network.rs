@@ -1,4 +1,4 @@
-//! Messages under way.
+//! Messages in flight.
 
 use cohkit_protocol::protocol::{MessageId, Protocol};
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use super::Common;
 use crate::data::Data;
 use crate::stores::Ticket;
 
-/// An agent at an end of a message: a remote by its number, or the home.
+/// An endpoint of a message: a remote by its number, or `None` for the home.
 pub type End = Option<u8>;
 
-/// What a message takes along.
+/// Data of a message.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Carried<D: Data> {
-    /// Nothing.
+    /// No data.
     Nothing,
     /// A copy of the line.
     Line(D::Copy),
@@ -21,34 +21,35 @@ pub enum Carried<D: Data> {
     Write(D::Write, Ticket),
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Flight<D: Data> {
-    /// Which line it is about.
+    /// The line. A message about no line has the number of its home here.
     pub line: u8,
-    /// Which message it is.
+    /// Message type.
     pub message: MessageId,
-    /// Who sent it.
+    /// Sender.
     pub from: End,
-    /// To whom.
+    /// Receiver.
     pub to: End,
-    /// Between homes in an order: the number of the home that sent it. Otherwise 0.
+    /// Number of the sending home, for an ordered message between homes; otherwise 0.
     pub home: u8,
-    /// The values of its fields.
+    /// Field values.
     pub fields: Vec<u16>,
-    /// Whether a message that stays behind this one was sent after it and is still under way.
+    /// True if a later message that stays behind this one is still in flight.
     pub early: bool,
-    /// Whether it waits first in the input queue of its network, with all others behind it.
+    /// True if the message is at the head of the input queue of its network and stalls all others there.
     pub first: bool,
-    /// What it takes along.
+    /// Data.
     pub carried: Carried<D>,
 }
 
-/// An order of channels from one agent to another, about one line or all of them; of several homes, all lines of one. Between
-/// homes both are in the number behind: that of the sender times how many there are, and that of the receiver.
+/// Key of an order: its index in the protocol, sender, receiver, and scope. The scope is a line, all lines (`None`), or
+/// with several homes the lines of one home. Between homes it is a pair of numbers in one: the sender's times the
+/// number of homes, plus the receiver's.
 pub type Order = (usize, End, End, Option<u8>);
 
-/// The order in which a message goes, if there is one.
+/// The key of a message's order, if its channel is ordered.
 pub fn order_of(
     protocol: &Protocol,
     message: MessageId,
@@ -56,7 +57,7 @@ pub fn order_of(
     (line, home): (u8, u8),
 ) -> Option<Order> {
     let order = protocol.order_of(protocol.message(message).channel)?;
-    // Homes receive and send apart: what is about no line has its home in the place of a line.
+    // With several homes, each has its own order. A message about no line has its home in place of the line.
     let line = match (protocol.per_line[order], protocol.homes) {
         (_, homes) if (from, to) == (None, None) => Some(home * homes as u8 + line % homes as u8),
         (true, _) => Some(line),
@@ -66,19 +67,20 @@ pub fn order_of(
     Some((order, from, to, line))
 }
 
-/// Which message arrives.
+/// Selects the message that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// The one at this place among those without an order.
+    /// The message with this index among those without an order.
     Unordered(usize),
-    /// The first of an order.
+    /// The first message of an order.
     Ordered(Order),
 }
 
-/// The input queue of a network at a receiver: the network's order, the receiver, and the number of the home if it is one.
+/// The input queue of a network at a receiver: index of the network's order, receiver, and the home's number (0 at a
+/// remote).
 type Input = (usize, End, u8);
 
-/// The input queue that messages of an order enter, if it is that of a network.
+/// The input queue that messages of an order enter, if the order is that of a network.
 fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
     protocol.network_of(order.0)?;
     let home = match order.2 {
@@ -88,17 +90,17 @@ fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
     Some((order.0, order.2, home))
 }
 
-/// All messages under way.
+/// All messages in flight.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<D: Data> {
-    /// Those of channels without an order, sorted: which of two equal ones arrives is the same.
+    /// Messages of channels without an order, sorted. Equal messages are interchangeable.
     unordered: Vec<Common<Flight<D>>>,
-    /// Those of each order, from the first to the last; no order without messages is kept.
+    /// Queue of each order, oldest message first. Empty queues are removed.
     ordered: BTreeMap<Order, Vec<Common<Flight<D>>>>,
 }
 
 impl<D: Data> Network<D> {
-    /// Without messages.
+    /// Returns a network without messages.
     pub fn new() -> Self {
         Network {
             unordered: Vec::new(),
@@ -106,22 +108,22 @@ impl<D: Data> Network<D> {
         }
     }
 
-    /// All messages: those without an order, then those of one order after the other.
+    /// All messages: those without an order, then the queues of the orders.
     pub fn flights(&self) -> impl Iterator<Item = &Flight<D>> {
         self.shared().map(|flight| &**flight)
     }
 
-    /// The same, as worlds have them in common.
+    /// All messages, with the shared parts in which states hold them.
     pub fn shared(&self) -> impl Iterator<Item = &Common<Flight<D>>> {
         self.unordered.iter().chain(self.ordered.values().flatten())
     }
 
-    /// Whether there are none.
+    /// True if no message is in flight.
     pub fn is_empty(&self) -> bool {
         self.unordered.is_empty() && self.ordered.is_empty()
     }
 
-    /// What may arrive next. Of equal messages one is named.
+    /// Messages that may arrive next. Equal messages are listed once.
     pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
         let first = |&(place, flight): &(usize, &Common<Flight<D>>)| {
@@ -139,14 +141,14 @@ impl<D: Data> Network<D> {
         unordered.chain(orders.map(Arrival::Ordered))
     }
 
-    /// The order whose first message waits first in an input queue.
+    /// The order whose first message is marked as the head of an input queue.
     fn first_in(&self, protocol: &Protocol, input: Input) -> Option<Order> {
         let mut waiting = self.ordered.iter().filter(|(_, flights)| flights[0].first);
         let found = waiting.find(|(&order, _)| input_of(protocol, order) == Some(input));
         found.map(|(&order, _)| order)
     }
 
-    /// The orders whose first message may be the first in the input queue of a network and wait there.
+    /// Orders whose first message may become the head of the input queue of its network and stall there.
     pub fn may_block<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Order> + 'n {
         let orders = self.ordered.keys().copied();
         orders.filter(|&order| {
@@ -155,7 +157,7 @@ impl<D: Data> Network<D> {
         })
     }
 
-    /// Whether one more message of an order finds room in the input queue of its network, if that has a capacity.
+    /// True if the input queue of the order's network has room for one more message, or the network has no capacity.
     pub fn has_room(&self, protocol: &Protocol, order: Order) -> bool {
         let network = protocol.network_of(order.0);
         let Some(network) = network.filter(|network| network.capacity.is_some()) else {
@@ -167,14 +169,14 @@ impl<D: Data> Network<D> {
         network.has_room(its.map(|(_, flights)| flights.len()).sum())
     }
 
-    /// The first message of an order is the first in its input queue, where all others wait behind it.
+    /// Marks the first message of an order as the head of its input queue, where it stalls all others.
     pub fn block(&mut self, order: Order) {
         if let Some(flights) = self.ordered.get_mut(&order) {
             flights[0].first = true;
         }
     }
 
-    /// Whether a message stays behind others that are still under way.
+    /// True if the message must stay behind others that are still in flight.
     fn waits_behind(&self, protocol: &Protocol, flight: &Flight<D>) -> bool {
         let earlier = protocol.stays_behind(flight.message);
         let before = |other: &Flight<D>| {
@@ -183,7 +185,7 @@ impl<D: Data> Network<D> {
         !earlier.is_empty() && self.unordered.iter().any(|other| before(other))
     }
 
-    /// The message that arrives.
+    /// The message of an arrival.
     pub fn at(&self, arrival: Arrival) -> Option<&Flight<D>> {
         match arrival {
             Arrival::Unordered(place) => self.unordered.get(place),
@@ -192,7 +194,7 @@ impl<D: Data> Network<D> {
         .map(|flight| &**flight)
     }
 
-    /// Takes a message out.
+    /// Removes a message.
     pub fn take(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Unordered(place) => {
@@ -209,7 +211,7 @@ impl<D: Data> Network<D> {
         }
     }
 
-    /// Puts a message in, behind those of its order.
+    /// Adds a message, behind the others of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
         let earlier = protocol.stays_behind(flight.message);
         let ordered = protocol.order_of(protocol.message(flight.message).channel);
@@ -223,7 +225,7 @@ impl<D: Data> Network<D> {
         self.put_as_it_is(protocol, Common::new(flight));
     }
 
-    /// Puts a message in with what is known of those behind it, behind those of its order.
+    /// Adds a message and keeps its mark [`Flight::early`], behind the others of its order.
     pub fn put_as_it_is(&mut self, protocol: &Protocol, flight: Common<Flight<D>>) {
         let ends = (flight.from, flight.to);
         match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
@@ -235,12 +237,12 @@ impl<D: Data> Network<D> {
         }
     }
 
-    /// How many messages are between two agents in an order.
+    /// Number of messages in the queue of an order.
     pub fn queued(&self, order: Order) -> usize {
         self.ordered.get(&order).map_or(0, Vec::len)
     }
 
-    /// How many messages of no order say the same as this one, whatever copy of the line they carry.
+    /// Number of unordered messages equal to this one except for their data.
     pub fn alike(&self, flight: &Flight<D>) -> usize {
         let same = |other: &&Common<Flight<D>>| {
             (other.line, other.message, other.from, other.to)
@@ -272,7 +274,7 @@ impl<D: Data> Network<D> {
         }
     }
 
-    /// Changes every copy of a line that is under way.
+    /// Applies a change to every copy of a line that is in flight.
     pub fn change(&mut self, line: u8, change: impl Fn(&D::Copy) -> D::Copy) {
         let all = self
             .unordered
@@ -290,7 +292,7 @@ impl<D: Data> Network<D> {
     }
 }
 
-/// Whether two messages go from the same agent to the same agent about the same line.
+/// True if two messages have the same line, sender and receiver.
 fn along<D: Data>(one: &Flight<D>, other: &Flight<D>) -> bool {
     (one.line, one.from, one.to) == (other.line, other.from, other.to)
 }

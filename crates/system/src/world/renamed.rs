@@ -1,4 +1,4 @@
-//! The same world with other numbers for its remotes.
+//! Permutation of a state's remotes.
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
@@ -9,10 +9,10 @@ use super::network::{Flight, Network};
 use super::{Common, System, World};
 use crate::data::Data;
 
-/// For each remote its other number.
+/// New number of each remote.
 type Numbers<'n> = &'n [u8];
 
-/// A value of a type; `none` is 0, and a remote its number plus 1.
+/// Permutes a value of a type; `none` is 0, and a remote its number plus 1.
 fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
     match ty {
         Type::Remote if value > 0 => u16::from(numbers[usize::from(value) - 1]) + 1,
@@ -24,7 +24,7 @@ fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
     }
 }
 
-/// What an agent keeps of others.
+/// Permutes the remotes in an agent's variables.
 fn configuration(
     controller: &Controller,
     machine: &Machine,
@@ -34,7 +34,7 @@ fn configuration(
     let mut after = before.clone();
     for (index, variable) in (0..).zip(&controller.variables) {
         let first = machine.slot(index);
-        // Who is in a set of homes has no other number, and its bits stand where they stood.
+        // Members of a set of homes have no other number, so its bits keep their positions.
         if variable.ty.set_of_homes() {
             continue;
         }
@@ -56,7 +56,7 @@ fn configuration(
 }
 
 impl<D: Data> World<D> {
-    /// The same world in which each remote has another number. Remotes of one kind are told apart by nothing else.
+    /// The same state with permuted remotes. Remotes of one kind differ in their numbers only.
     pub fn renamed(&self, system: &System, numbers: Numbers) -> World<D> {
         let mut after = self.clone();
         for (line, before) in after.lines.iter_mut().zip(&self.lines) {
@@ -76,7 +76,7 @@ impl<D: Data> World<D> {
             }
         }
         after.network = Network::new();
-        // Those of one order stay in it, as they go from one agent to one agent.
+        // The messages of one order stay together and keep their sequence, as they share sender and receiver.
         for flight in self.network.flights() {
             let flight = flight_of(system.protocol, flight, numbers);
             (after.network).put_as_it_is(system.protocol, Common::new(flight));

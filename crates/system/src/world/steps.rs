@@ -1,4 +1,4 @@
-//! What may happen next, and what it leads to.
+//! Possible steps of a state, and their successors.
 
 mod around;
 
@@ -19,44 +19,44 @@ use crate::data::{Data, Extent};
 use crate::plan::{hits, write_hits};
 use crate::stores::{self, AtomicRead, StoreSend, Ticket};
 
-/// Something that may happen.
+/// A step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A remote starts an access.
+    /// A remote starts an access: line, remote, access.
     Access(u8, u8, Access),
-    /// A store that needs no row is performed in a remote's copy.
+    /// A store that needs no row is performed in a remote's copy: line, remote.
     Hit(u8, u8),
     /// A message arrives.
     Arrives(Arrival),
-    /// A message arrives, and its row chooses the member of a set with this number, counted from the lowest; not that one,
-    /// which [`Step::Arrives`] chooses.
+    /// A message arrives, and its row chooses a member of a set: the one with this index, in ascending order from 0.
+    /// Index 0 is that of [`Step::Arrives`].
     Chooses(Arrival, u8),
-    /// The first message of an order becomes the first in the input queue of its network, though it has to wait there.
+    /// The first message of an order becomes the head of the input queue of its network, and stalls there.
     Blocks(Order),
-    /// Memory does what it was asked for.
+    /// Memory performs the requested operation.
     Memory(u8),
-    /// The home takes what memory has read, with this alternative of what may follow.
+    /// The home consumes the data of a memory read: line, and the index of the alternative event that follows.
     Read(u8, u8),
-    /// The home hears that memory has written.
+    /// The home consumes the completion of a memory write.
     Written(u8),
-    /// The device asks for a local operation.
+    /// The device requests a local operation: line, operation.
     Asks(u8, u8),
-    /// The home takes the local operation asked for.
+    /// The home consumes the requested local operation.
     Local(u8),
-    /// The home takes an unlock.
+    /// The home consumes an unlock.
     Unlock(u8),
     /// The device writes a line that it has locked.
     Writes(u8),
-    /// Memory is lent so far.
+    /// The backing permission rises to this.
     Lends(u8, Right),
-    /// It is taken back down to this.
+    /// The backing permission falls to this.
     TakesBack(u8, Right),
-    /// Others write a line that is not lent.
+    /// Others write a line without backing permission.
     OthersWrite(u8),
 }
 
 impl Step {
-    /// Whether nothing may rely on it.
+    /// True if progress must not depend on the step.
     pub fn spontaneous(self) -> bool {
         matches!(
             self,
@@ -70,18 +70,19 @@ impl Step {
     }
 }
 
-/// An access of a remote that has ended.
+/// A completed access of a remote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended<D: Data> {
     /// The line.
     pub line: u8,
     /// The remote.
     pub remote: u8,
-    /// The copy that it found: what a read reads, and what was there before a write. `None` if the home has performed it.
+    /// The copy before the access: the value of a read, and the old value of a write. `None` if the home has performed
+    /// the access, or it has no value.
     pub found: Option<D::Copy>,
 }
 
-/// Something happens to an agent.
+/// The trigger of an event that is no message.
 fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
     Occasion {
         home,
@@ -92,7 +93,7 @@ fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
     }
 }
 
-/// Whose row is at hand: a remote's, or the home's.
+/// The agent whose row executes.
 #[derive(Clone, Copy)]
 enum Whose {
     Remote(u8),
@@ -111,7 +112,7 @@ impl Whose {
         }
     }
 
-    /// It has no answer.
+    /// The controller has no row for the event.
     fn unexpected(self, system: &System, event: Event) -> Wrong {
         let (name, controller) = self.of(system);
         let event = event_words(system.protocol, controller, event);
@@ -119,7 +120,7 @@ impl Whose {
         Wrong::Violated(Violation::new("no unexpected message", what))
     }
 
-    /// The number of the remote, if it is one.
+    /// The remote's number, or `None` for the home.
     fn number(self) -> Option<u8> {
         match self {
             Whose::Remote(number) => Some(number),
@@ -127,7 +128,7 @@ impl Whose {
         }
     }
 
-    /// Its row cannot be executed.
+    /// The row cannot be executed.
     fn impossible(self, system: &System, interrupted: &Interrupted) -> Wrong {
         let (name, controller) = self.of(system);
         let messages = &system.protocol.messages;
@@ -137,12 +138,12 @@ impl Whose {
 }
 
 impl<D: Data> World<D> {
-    /// What may happen next; some of it may turn out to have to wait.
+    /// Candidate steps. Some of them may turn out to be blocked.
     pub fn steps(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
         for line in 0..system.lines {
             for remote in 0..system.remotes {
-                // What is about no line begins once.
+                // Accesses about no line begin once.
                 let all = Access::ALL.into_iter().map(|(access, _)| access);
                 let all = all.filter(|&access| access.about_line() || line == 0);
                 steps.extend(all.map(|access| Step::Access(line, remote, access)));
@@ -154,7 +155,7 @@ impl<D: Data> World<D> {
         steps
     }
 
-    /// Messages that arrive, or that wait first in their queues.
+    /// Adds the arrivals of messages, and the stalls at the head of input queues.
     fn arrivals(&self, system: &System, steps: &mut Vec<Step>) {
         for arrival in self.network.arrivals(system.protocol) {
             steps.push(Step::Arrives(arrival));
@@ -167,7 +168,7 @@ impl<D: Data> World<D> {
         steps.extend(self.network.may_block(system.protocol).map(Step::Blocks));
     }
 
-    /// The same without what remotes begin.
+    /// Like [`World::steps`], without the accesses of remotes.
     pub fn steps_without_remotes(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
         (0..system.lines).for_each(|line| self.steps_at_home(system, line, &mut steps));
@@ -214,18 +215,18 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// Lets something happen. False, with the world as it was or spoilt, if it has to wait or would change nothing.
+    /// Applies a step. Returns false if the step is blocked or a no-op; `self` is then unspecified.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The step violates a property or exceeds a capacity.
     pub fn take(&mut self, system: &System, step: Step) -> Result<bool, Wrong> {
         self.take_and_tell(system, step, &mut Vec::new())
     }
 
-    /// The same, telling which accesses have ended.
+    /// Applies a step like [`World::take`], and appends the accesses that it completes to `ended`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The step violates a property or exceeds a capacity.
     pub fn take_and_tell(
         &mut self,
         system: &System,
@@ -257,7 +258,7 @@ impl<D: Data> World<D> {
             Step::Blocks(order) => {
                 let arrival = Arrival::Ordered(order);
                 let mut after = self.clone();
-                // What can be taken, or is wrong, blocks nothing.
+                // A message that can be consumed, or violates a property, stalls nothing.
                 if waiting(after.arrives(system, arrival, 0, &mut Vec::new())) != Ok(false) {
                     return Ok(false);
                 }
@@ -289,11 +290,11 @@ impl<D: Data> World<D> {
         &mut self.lines[usize::from(line)]
     }
 
-    /// A remote begins an access that somebody wants, or performs it at once. False, with the world as it was or spoilt,
-    /// if it has to be tried again. Who wants an access begins no other of the remote and line before that has ended.
+    /// Begins an access of a remote, or performs it at once. Returns false if the access must be tried again; `self` is
+    /// then unspecified. The caller begins no other access of the remote to the line before this one has completed.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The access violates a property or exceeds a capacity.
     pub fn begin(
         &mut self,
         system: &System,
@@ -328,7 +329,7 @@ impl<D: Data> World<D> {
         Ok(true)
     }
 
-    /// Performs a write in a copy; all others are old.
+    /// Performs a write in a copy; all other copies become stale.
     pub(super) fn write(
         &mut self,
         system: &System,
@@ -386,7 +387,7 @@ impl<D: Data> World<D> {
         if plan.reads || plan.performs {
             self.in_order(line, remote, access.writes())?;
         }
-        // What hits changes something only if it makes another copy old.
+        // A hit changes the state only if it makes another copy stale.
         let wanted = D::KEEPS;
         if plan.idle && !plan.moves && !wanted {
             let changes = plan.performs && self.another_is_current(system, line, Some(remote));
@@ -405,7 +406,7 @@ impl<D: Data> World<D> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let found = place.copy.clone();
         let changed = place.configuration != next || !acts.is_empty();
-        // Nothing comes back that would end it.
+        // No response will complete a posted write.
         let posts = plan.posts;
         if D::KEEPS && access.writes() {
             self.line(line).remotes[usize::from(remote)].writes = Some(what);
@@ -446,17 +447,17 @@ impl<D: Data> World<D> {
                 found,
             });
         }
-        // A row that only says to try again changes nothing.
+        // A row with `retry` alone changes nothing.
         Ok(changed || !ended.is_empty() || !wanted)
     }
 
-    /// The state of a remote's line.
+    /// State of a remote's line.
     fn state(&self, line: u8, remote: u8) -> usize {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         usize::from(place.configuration.state)
     }
 
-    /// A store or atomic without a row, where it makes another copy old.
+    /// Performs a store or atomic that needs no row, if it makes another copy stale.
     fn hit(&mut self, system: &System, line: u8, remote: u8) -> Result<bool, Wrong> {
         if !write_hits(&system.protocol.remote, self.state(line, remote)) {
             return Ok(false);
@@ -472,7 +473,7 @@ impl<D: Data> World<D> {
         Ok(true)
     }
 
-    /// A remote performs an access, which writes or not, in its copy: its earlier stores have been performed.
+    /// Checks that the remote's earlier stores to the line are performed, before it performs an access in its copy.
     pub(super) fn in_order(&self, line: u8, remote: u8, writes: bool) -> Result<(), Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         Err(match (place.stores.posted, writes) {
@@ -483,7 +484,7 @@ impl<D: Data> World<D> {
         .into())
     }
 
-    /// A remote begins an access that is in progress after the row.
+    /// Checks and records the begin of an access that is outstanding after the row.
     fn opens(&mut self, system: &System, line: u8, remote: u8, begun: Access) -> Result<(), Wrong> {
         let facts = &system.facts;
         let posted = self.lines[usize::from(line)].remotes[usize::from(remote)]
@@ -511,7 +512,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// A copy of a line is sent to a remote, which may end an access with it.
+    /// Checks and records that a copy of a line is sent to a remote that may complete an access with it.
     fn answers(
         &mut self,
         system: &System,
@@ -538,7 +539,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// The home performs a store that a remote has sent.
+    /// Checks and records that the home performs a store of a remote.
     fn performs(
         &mut self,
         system: &System,
@@ -578,7 +579,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// No message of the store in progress may be performed any more.
+    /// Voids all messages of the store in progress.
     fn void_awaited(&mut self, line: u8, remote: u8) {
         self.change_tickets(line, remote, |ticket| match ticket {
             Ticket::AWAITED => Ticket::VOID,
@@ -586,7 +587,7 @@ impl<D: Data> World<D> {
         });
     }
 
-    /// Changes the tickets of all stores of a remote to a line, wherever they are.
+    /// Changes the tickets of all stores of a remote to a line, in messages and at the home.
     fn change_tickets(&mut self, line: u8, remote: u8, change: impl Fn(Ticket) -> Ticket) {
         self.network.change_tickets(line, remote, &change);
         let aside = self.lines[usize::from(line)].aside.as_ref();
@@ -655,7 +656,7 @@ impl<D: Data> World<D> {
                     return Err(stores_lost(system));
                 }
                 let row = (rule, acts, next);
-                // Which part of a line a store writes is known when it begins; here one stands for all.
+                // The part of the line is fixed when the store begins; here one part represents all.
                 let (line, part) = (flight.line, Extent::Part);
                 self.carried_out(system, line, remote, row, brought, part, ended)?;
                 Ok(true)
@@ -667,7 +668,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// A row of a remote is carried out.
+    /// Applies a row of a remote.
     #[allow(clippy::too_many_arguments)]
     fn carried_out(
         &mut self,
@@ -722,7 +723,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// All lines of a remote that are in one state go to another. What a state that holds none had is dropped.
+    /// Moves all lines of a remote in state `from` to state `to`, and drops their copies if `to` holds none.
     fn every(&mut self, system: &System, remote: u8, from: StateId, to: StateId) {
         let holds = system.protocol.remote.states[to.index()].holds_line;
         for line in &mut self.lines {
@@ -736,7 +737,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// A remote has one value of its registers for all lines.
+    /// Copies the registers of a remote from one line to all others: the remote has one value for all lines.
     fn registers_of(&mut self, system: &System, line: u8, remote: u8) {
         let registers = system.remote_machine().registers();
         if registers.is_empty() {
@@ -752,7 +753,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// A home has one value of its registers for all of its lines.
+    /// Copies the registers of a home from one line to all others of the same home.
     fn registers_of_home(&mut self, system: &System, line: u8) {
         let registers = system.home_machine().registers();
         if registers.is_empty() {
@@ -768,7 +769,8 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// A row of a line cannot be executed, or has to wait first, as a message that it sends finds no room.
+    /// The result of an interrupted row: blocked if one of its messages finds no room in a network, otherwise a
+    /// violation.
     fn interrupted(
         &self,
         system: &System,
@@ -808,7 +810,7 @@ impl<D: Data> World<D> {
         whose.impossible(system, interrupted)
     }
 
-    /// A message is sent from one agent to another, if there is room for it.
+    /// Sends a message, if there is room for it.
     fn send(
         &mut self,
         system: &System,
@@ -876,7 +878,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    /// Memory does what it was asked for.
+    /// Performs the requested memory operation.
     fn memory(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
         let place = self.line(line);
         let lock = place.lock;
@@ -906,7 +908,7 @@ impl<D: Data> World<D> {
         Ok(true)
     }
 
-    /// A remote's write reaches memory.
+    /// Performs a remote's write in memory.
     fn store_to_memory(
         &mut self,
         system: &System,
@@ -953,7 +955,7 @@ impl<D: Data> World<D> {
         Ok(answer == Answer::Taken)
     }
 
-    /// Something happens to the home that it must have an answer for.
+    /// Applies an event that the home must handle.
     fn must(
         &mut self,
         system: &System,
@@ -1020,7 +1022,7 @@ impl<D: Data> World<D> {
                 wrong("the home takes an unlock of a line that is not locked")
             }
             (Answer::Refused, true) => wrong("the home refuses an unlock of a line that is locked"),
-            // A home that refuses what it need not take changes nothing.
+            // A home that refuses an unlock of an unlocked line changes nothing.
             (Answer::Refused, false) | (Answer::Waits | Answer::None, _) => Ok(false),
         }
     }
@@ -1035,7 +1037,7 @@ impl<D: Data> World<D> {
         true
     }
 
-    /// Something happens to the home.
+    /// Applies an event to the home.
     fn home(
         &mut self,
         system: &System,
@@ -1046,7 +1048,8 @@ impl<D: Data> World<D> {
         self.home_with(system, line, occasion, taken, (None, 0))
     }
 
-    /// The same, with the ticket of the store that comes with it; a row that chooses takes the member with this number.
+    /// Like [`Self::home`], with the ticket of the event's store, and the index of the member that a choosing row
+    /// takes.
     fn home_with(
         &mut self,
         system: &System,
@@ -1082,8 +1085,8 @@ impl<D: Data> World<D> {
     }
 }
 
-/// Returns the receiver of a message and the number that the message has in the place of a line, which is that of the home that
-/// takes or sends it if it is about no line. `None` if there is no such home.
+/// Returns the receiver of a message and its number in place of a line. For a message about no line this is the number
+/// of the home that takes or sends it. `None` if there is no such home.
 fn ends(
     system: &System,
     line: u8,
@@ -1103,7 +1106,7 @@ fn ends(
     })
 }
 
-/// Returns the number of the home of a line that sends a message to another one in an order; otherwise 0.
+/// Returns the number of the sending home for an ordered message between homes; otherwise 0.
 fn sending_home(system: &System, line: u8, ends: (End, End), message: MessageId) -> u8 {
     let channel = system.protocol.message(message).channel;
     match (ends, system.protocol.order_of(channel)) {
@@ -1112,12 +1115,12 @@ fn sending_home(system: &System, line: u8, ends: (End, End), message: MessageId)
     }
 }
 
-/// A message finds no room in a network: within a step, an excess without words. No step ends so.
+/// A message finds no room in a network. Within a step this is an excess without a description; no step returns it.
 fn full() -> Wrong {
     Wrong::Exceeded(String::new())
 }
 
-/// What finds no room has to wait, like what its receiver leaves.
+/// Maps a lack of room in a network to a blocked step, like a message that its receiver stalls.
 fn waiting(taken: Result<bool, Wrong>) -> Result<bool, Wrong> {
     match taken {
         Err(wrong) if wrong == full() => Ok(false),
@@ -1125,22 +1128,22 @@ fn waiting(taken: Result<bool, Wrong>) -> Result<bool, Wrong> {
     }
 }
 
-/// What a home does with what happens to it.
+/// Reaction of a home to an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     Taken,
-    /// It leaves it where it is.
+    /// The event stalls.
     Waits,
     Refused,
     None,
 }
 
-/// A posted store is lost.
+/// Violation: a posted store is lost.
 fn stores_lost(system: &System) -> Wrong {
     Violation::new(agent::stores(&system.facts), stores::LOST).into()
 }
 
-/// What comes with an event that is no message.
+/// Input of an event that is no message.
 fn nothing<'t, Copy>() -> Taken<'t, Copy> {
     Taken {
         message: None,
@@ -1150,8 +1153,8 @@ fn nothing<'t, Copy>() -> Taken<'t, Copy> {
 }
 
 impl System<'_> {
-    /// How many equal messages of a kind without an order there is room for, and the property that a further one violates,
-    /// if the text states it.
+    /// The capacity for equal unordered messages of a type, and the property that a further message violates, if the
+    /// protocol file declares a bound.
     fn room_of(&self, message: MessageId) -> (u16, Option<String>) {
         use cohkit_base::words::counted;
         let bounds = &self.protocol.bounds;

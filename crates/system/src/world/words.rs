@@ -1,4 +1,4 @@
-//! Steps in words.
+//! Descriptions of steps.
 
 use super::explore::Explored;
 use super::levels::{Clusters, LevelStep, Levels};
@@ -6,7 +6,7 @@ use super::{Arrival, Step, System, World};
 use crate::data::Data;
 use cohkit_protocol::protocol::Right;
 
-/// What a right is for.
+/// Purpose of a permission.
 fn so_far(right: Right) -> &'static str {
     match right {
         Right::Write => "to be written",
@@ -15,7 +15,7 @@ fn so_far(right: Right) -> &'static str {
 }
 
 impl<D: Data> World<D> {
-    /// What happens in a step that can be taken here: `cache 1: store`, `GetM of cache 1 reaches the home`.
+    /// Describes a step that can be taken in this state: `cache 1: store`, `GetM of cache 1 reaches the home`.
     pub fn words(&self, system: &System, step: Step) -> String {
         match (self.words_of(system, step), system.lines) {
             ((_, what), 1) | ((None, what), _) => what,
@@ -23,7 +23,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    /// What happens, and the line.
+    /// The line of a step, if it has one, and a description of the step.
     pub fn words_of(&self, system: &System, step: Step) -> (Option<u8>, String) {
         let agent = |end: Option<u8>| match end {
             None => "the home".to_string(),
@@ -87,19 +87,19 @@ impl<D: Data> World<D> {
 }
 
 impl Clusters {
-    /// The steps of a way that begins here, in words.
+    /// Descriptions of the steps of a path that begins here.
     pub fn follow(&self, levels: &Levels, way: &[LevelStep]) -> Vec<String> {
         let mut at = self.clone();
         let step = |&step: &LevelStep| {
             let words = at.words(levels, step);
-            // What is wrong with the last one is known.
+            // The caller knows the violation of the last step.
             let _ = at.take(levels, step);
             words
         };
         way.iter().map(step).collect()
     }
 
-    /// What happens in a step that can be taken here, and in which level.
+    /// Describes a step that can be taken in this state, with its level.
     pub fn words(&self, levels: &Levels, step: LevelStep) -> String {
         match step {
             LevelStep::Outer(step) => self.outer.words(&levels.outer, step),

@@ -1,22 +1,22 @@
-//! What stands around a remote and around a home while a row of theirs is carried out.
+//! Execution contexts of remote and home rows.
 
 use super::*;
 
-/// A remote's surroundings.
+/// Environment of a remote.
 pub(super) struct AroundRemote<'w, 's, 'p, D: Data> {
     pub(super) world: &'w mut World<D>,
     pub(super) system: &'s System<'p>,
     pub(super) line: u8,
     pub(super) remote: u8,
     pub(super) extent: Extent,
-    /// How it sends its store next.
+    /// Relation of the next message with the remote's store to that store.
     pub(super) send: StoreSend,
-    /// Whether its row performs a store in the copy that it has, without `done`.
+    /// True if the row performs a store in the remote's own copy, without `done`.
     pub(super) in_place: bool,
-    /// Whether the message at hand brings a copy.
+    /// True if the current message carries a copy.
     pub(super) brings: bool,
     pub(super) ended: &'w mut Vec<Ended<D>>,
-    /// What all lines are to do when the row has been carried out.
+    /// Transitions of all lines of the remote, applied after the row.
     pub(super) every: Vec<(StateId, StateId)>,
 }
 
@@ -25,7 +25,7 @@ impl<D: Data> AroundRemote<'_, '_, '_, D> {
         &mut self.world.line(self.line).remotes[usize::from(self.remote)]
     }
 
-    /// The ticket of a store that is sent.
+    /// Returns the ticket of a store that is sent.
     fn ticket(&mut self) -> Result<Ticket, Wrong> {
         let (facts, room) = (&self.system.facts, self.system.room);
         let send = self.send.take();
@@ -112,7 +112,7 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
         Ok(())
     }
 
-    // What is given up is told when the row has been carried out.
+    // The caller handles the abandoned write after the row.
     fn gives_up(&mut self) {}
 
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Wrong> {
@@ -121,22 +121,22 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
     }
 }
 
-/// A home's surroundings.
+/// Environment of a home.
 pub(super) struct AtHome<'w, 's, 'p, D: Data> {
     pub(super) world: &'w mut World<D>,
     pub(super) system: &'s System<'p>,
     pub(super) line: u8,
-    /// The store that comes with the message at hand.
+    /// The store of the current message.
     pub(super) taking: Option<Taking>,
-    /// The ticket of the deferred store that is about to be performed.
+    /// Ticket of the deferred store that is about to be performed.
     pub(super) deferred: Option<Ticket>,
 }
 
-/// A store whose message a home takes.
+/// A store whose message a home consumes.
 #[derive(Clone, Copy)]
 pub(super) struct Taking {
     ticket: Ticket,
-    /// Whether its bytes have been deferred.
+    /// True if its bytes have been deferred.
     deferred: bool,
 }
 
@@ -148,7 +148,7 @@ impl Taking {
         }
     }
 
-    /// Whether the store is pending, and nothing has its bytes when the row is over.
+    /// True if the store is pending, and no agent has its bytes after the row.
     pub(super) fn loses(self) -> bool {
         self.ticket.is_posted() && !self.deferred
     }
@@ -203,7 +203,7 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
         if let (true, Some(remote)) = (self.system.facts.stores_pending, from) {
             let ticket = ticket.unwrap_or_default();
             (self.world).performs(self.system, self.line, remote, ticket)?;
-            // A store that this row has deferred is at two places until the row is over.
+            // A store that this row has deferred is recorded at two places until the row ends.
             let own = self.taking.is_some_and(|taking| taking.deferred);
             if let (true, Some(taking)) = (own || deferred.is_none(), &mut self.taking) {
                 taking.ticket = Ticket::VOID;
