@@ -1,18 +1,18 @@
-//! The checker beside Rumur, one thread each, in the same run.
-//! `cargo bench -p cohkit-check --bench peer -- WORD` measures the models in whose names, written `TABLE/NAME`, the
-//! word occurs.
+//! The checker beside Rumur, one thread each, in the same run. `cargo bench -p cohkit-check --bench peer -- WORD`
+//! measures the models whose names, written `TABLE/NAME`, contain the word.
 //!
 //! Rumur generates C, compiled here with `-O3`. Four tables:
 //!
-//! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of
-//!   Rumur's C is not timed. Beside it the memory per state, by the search's own account and as this grows the
-//!   resident set of a process at its peak.
-//! - *two threads*: what they reach of two independent searches with one thread each; these and that take turns.
-//! - *symmetry*: from the start of the search to the verdict, ours exact, theirs as it comes (heuristic);
-//!   compilation left out on both sides.
-//! - *file to verdict*: small models as a user would check them, everything included, by default on both sides.
+//! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of Rumur's C is
+//!   not timed. The table also shows the memory per state, by the search's own account and by the growth of the
+//!   process's peak resident set.
+//! - *two threads*: speed of two threads on one model, relative to two independent searches with one thread each; the
+//!   runs alternate.
+//! - *symmetry*: from the start of the search to the verdict, ours exact, theirs in its default (heuristic);
+//!   compilation excluded on both sides.
+//! - *file to verdict*: small models as a user would check them, everything included, defaults on both sides.
 //!
-//! Both sides run as often and the fastest run counts. Without Rumur our own speed is printed alone.
+//! Both sides run equally often, and the fastest run counts. Without Rumur only our own speed is printed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +31,7 @@ use cohkit_protocol::text;
 #[path = "../../engine/tests/models/mod.rs"]
 mod models;
 
-/// The model of a system of a shipped text.
+/// The model of a system of a shipped protocol.
 fn shipped(protocol: &str, system: &str) -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let text = std::fs::read_to_string(folder.join(format!("{protocol}.coh"))).unwrap();
@@ -64,11 +64,11 @@ fn library_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../models/{name}.m"))
 }
 
-/// How often searches run that take seconds, and those that take a fraction of one.
+/// Number of runs of searches that take seconds, and of those that take a fraction of a second.
 const FEW: usize = 3;
 const SEVERAL: usize = 9;
 
-/// The lesser of two measurements, with what came along.
+/// The smaller of two measurements, with its data.
 fn lesser<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
     match other.0 < one.0 {
         true => other,
@@ -76,7 +76,7 @@ fn lesser<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
     }
 }
 
-/// The least of several measurements of either side, which take turns.
+/// The smallest of several measurements of each side. The runs alternate.
 fn least_of_both<T>(
     runs: usize,
     mut ours: impl FnMut() -> (f64, T),
@@ -91,15 +91,15 @@ fn least_of_both<T>(
     })
 }
 
-/// A checker that Rumur has made of a text.
+/// A checker that Rumur has generated from a model.
 struct Checker {
-    /// Seconds to generate C and to compile it.
+    /// Seconds to generate and to compile the C.
     prepared: f64,
     file: PathBuf,
 }
 
 impl Checker {
-    /// Nothing if Rumur is not there or does not accept the text.
+    /// Generates and compiles a checker. `None` if Rumur is missing or rejects the model.
     fn of(text: &Path, options: &[&str], folder: &Path) -> Option<Checker> {
         let (c, file) = (folder.join("m.c"), folder.join("m"));
         let start = Instant::now();
@@ -116,14 +116,14 @@ impl Checker {
         })
     }
 
-    /// The same of what we export of a model, without symmetry reduction.
+    /// A checker of our export of a model, without symmetry reduction.
     fn of_all(model: &Model, folder: &Path) -> Option<Checker> {
         let text = folder.join("m.m");
         std::fs::write(&text, print(model, Style::Plain).ok()?).ok()?;
         Checker::of(&text, &rumur_options(model, Style::Plain), folder)
     }
 
-    /// One of a model of one state, which has nothing to do but to begin and to end.
+    /// A checker of a model with one state, which only starts and ends.
     fn of_nothing(folder: &Path) -> Option<Checker> {
         let text = folder.join("nothing.m");
         let nothing = "var x: boolean; startstate begin x := true; end; rule begin x := true; end;";
@@ -131,7 +131,7 @@ impl Checker {
         Checker::of(&text, &["--deadlock-detection", "off"], folder)
     }
 
-    /// Seconds that it runs, and the states that it finds.
+    /// Run time in seconds, and the number of states found.
     fn run(&self) -> Option<(f64, u64)> {
         let start = Instant::now();
         let output = Command::new(&self.file).output().ok()?;
@@ -143,13 +143,13 @@ impl Checker {
     }
 }
 
-/// Seconds a search takes, compilation included, and what it finds.
+/// Run time of our search in seconds, including compilation, and its report.
 fn ours(model: &Model, threads: usize, symmetry: bool) -> (f64, Report) {
     let (seconds, (_, report)) = ours_apart(model, threads, symmetry);
     (seconds, report)
 }
 
-/// The same, with how many of the seconds compilation takes.
+/// Run time in seconds, the share of compilation, and the report.
 fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Report)) {
     let compiling = AtomicU64::new(0);
     let options = Options {
@@ -165,7 +165,7 @@ fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Repo
     (seconds, (compiling.into_inner() as f64 / 1e9, report))
 }
 
-/// Seconds that two searches with one thread each take side by side.
+/// Run time in seconds of two parallel searches with one thread each.
 fn side_by_side(model: &Model) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -176,18 +176,18 @@ fn side_by_side(model: &Model) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Collects ratios.
+/// Ratios of a table.
 #[derive(Default)]
 struct Ratios(Vec<f64>);
 
 impl Ratios {
-    /// How many times as long they take, as text.
+    /// Adds a ratio of run times, theirs to ours. Returns it as text.
     fn add(&mut self, ours: f64, theirs: f64) -> String {
         self.0.push(theirs / ours);
         format!("{:>7.1}", theirs / ours)
     }
 
-    /// Tells of all of them, and of what they are.
+    /// Prints the geometric mean and the minimum of the ratios.
     fn tell(&self, what: &str) {
         if self.0.is_empty() {
             return;
@@ -200,7 +200,7 @@ impl Ratios {
     }
 }
 
-/// Which models are measured.
+/// Selection of the models to measure.
 struct Wanted(Vec<String>);
 
 impl Wanted {
@@ -210,7 +210,7 @@ impl Wanted {
     }
 }
 
-/// The models of which every state is visited.
+/// Models of the table *every state*.
 const EVERY_STATE: [&str; 14] = [
     "Peterson, 6 processes",
     "five token rings",
@@ -228,7 +228,7 @@ const EVERY_STATE: [&str; 14] = [
     "network_slots",
 ];
 
-/// One of them.
+/// The model of a name in [`EVERY_STATE`].
 fn every_state_of(name: &str) -> Model {
     let mut model = match (name, name.split_once(' ')) {
         ("Peterson, 6 processes", _) => models::peterson(6),
@@ -236,13 +236,13 @@ fn every_state_of(name: &str) -> Model {
         (_, Some((protocol, system))) => shipped(protocol, system),
         (_, None) => library(name),
     };
-    // The plain export judges safety only; so do we here.
+    // The plain export checks only safety, so this search does too.
     model.quiescent = None;
     model.deadlock = Deadlock::Off;
     model
 }
 
-/// The largest resident set that this process has had, in bytes; nothing where the system does not say.
+/// Peak resident set of this process, in bytes; `None` if the operating system does not report it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -252,7 +252,7 @@ fn peak() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Prints by how many bytes the search of every state lets the peak grow, in the process that [`growth`] begins.
+/// Prints by how many bytes the search of every state raises the peak, in the process that [`growth`] starts.
 fn tell_growth(name: &str) {
     let model = every_state_of(name);
     let before = peak();
@@ -262,14 +262,14 @@ fn tell_growth(name: &str) {
     }
 }
 
-/// What the search of every state adds to the peak of a process of its own.
+/// Growth of a process's peak by the search of every state, in bytes, measured in a process of its own.
 fn growth(name: &str) -> Option<f64> {
     let mut child = Command::new(std::env::current_exe().ok()?);
     let output = child.args([GROWTH, name]).output().ok()?;
     String::from_utf8(output.stdout).ok()?.parse().ok()
 }
 
-/// Every state of each model.
+/// Prints the table *every state*.
 fn every_state(wanted: &Wanted, folder: &Path) {
     println!(
         "{:22}{:>9}{:>8}{:>8}{:>9}{:>9}{:>9}{:>7}",
@@ -306,7 +306,7 @@ fn every_state(wanted: &Wanted, folder: &Path) {
     );
 }
 
-/// What two threads reach of two independent searches.
+/// Prints the table *two threads*.
 fn two_threads(wanted: &Wanted) {
     println!(
         "{:22}{:>9}{:>9}{:>13}{:>13}{:>9}",
@@ -343,14 +343,14 @@ fn two_threads(wanted: &Wanted) {
     println!();
 }
 
-/// One state of each orbit, as either side does it by default.
+/// Prints the table *symmetry*: one state of each orbit, as either side does it by default.
 fn symmetry(wanted: &Wanted, folder: &Path) {
     println!(
         "{:22}{:>9}{:>10}{:>11}{:>11}{:>11}{:>9}",
         "symmetry", "orbits", "ours", "compiling", "theirs", "rumur", "ratio"
     );
     let mut ratios = Ratios::default();
-    // What a process takes to begin and to end is not the search's.
+    // The time to start and end a process is not part of the search.
     let begins = Checker::of_nothing(folder)
         .and_then(|checker| least_of_both(SEVERAL, || (0.0, ()), &Some(checker)).1)
         .map_or(0.0, |(seconds, _)| seconds);
@@ -396,7 +396,7 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
     ));
 }
 
-/// Small models as a user would check them.
+/// Prints the table *file to verdict*.
 fn file_to_verdict(wanted: &Wanted, folder: &Path) {
     println!(
         "{:22}{:>9}{:>10}{:>12}{:>9}",
@@ -433,7 +433,7 @@ fn file_to_verdict(wanted: &Wanted, folder: &Path) {
     ratios.tell("compilation is in it on both sides");
 }
 
-/// The argument with which [`growth`] begins a process.
+/// The argument with which [`growth`] starts a process.
 const GROWTH: &str = "--growth";
 
 fn main() {

@@ -1,7 +1,7 @@
 //! Compares systems of shipped texts with Rumur: `cargo run --release --example agree -- msi/two_lines ...`.
 //!
-//! For systems that take too long for a test. The last line is the result as JSON; the exit status is 1 where
-//! the two differ.
+//! For systems that take too long for a test. The last line is the result as JSON; the exit status is 1 if the two
+//! differ.
 
 use std::path::Path;
 

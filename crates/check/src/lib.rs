@@ -1,8 +1,8 @@
-//! Systems of a protocol as finite models, for the engine to explore, and what of them is judged beyond a model's own
-//! properties.
+//! Lowering of protocol systems to finite models, and checks beyond a model's own properties.
 //!
-//! - [`system`] turns controllers into models: what every row does is planned by `cohkit_system`, and lowered here;
-//! - [`progress`] asks, of models of its own, whether what begins can be performed.
+//! - [`system`] makes models of controllers: `cohkit_system` plans the effects of every row, and this crate lowers
+//!   them;
+//! - [`progress`] checks, on models of its own, that accesses and operations can be performed.
 
 pub mod progress;
 pub mod system;

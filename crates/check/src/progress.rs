@@ -1,7 +1,8 @@
-//! Whether what begins in a system can be performed; [`crate::system::progress`] says what that means and why it is so.
+//! Progress: every access or operation that begins can be performed. [`crate::system::progress`] defines and justifies
+//! the property.
 //!
-//! It is asked when all else has been found to hold, as it rests on drain. Where the rows of a protocol answer it,
-//! nothing is searched.
+//! This check runs after all others have passed, as it relies on drain. If the rows of a protocol prove progress, no
+//! model is searched.
 
 use crate::system::progress::{
     absent, asked_for, beginning, begun_later, doubtful, lines_of, may_stop, restarting, watching,
@@ -23,34 +24,34 @@ pub const PROGRESS: Property = Property::Beyond(Beyond {
     kind: system::progress::PROGRESS,
 });
 
-/// What is known of progress.
+/// Result of the progress check.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// The verdict. If it is undecided, some limit ended the search.
+    /// The verdict. If it is undecided, a limit ended the search.
     pub outcome: Outcome,
-    /// What the trace of the verdict is of, if it has one.
+    /// The model of the verdict's trace, if it has one.
     pub modelled: Option<Modelled>,
-    /// The accesses that the text describes and that begin in no state; empty unless verified.
+    /// Accesses that the protocol file describes and that begin in no state; empty unless verified.
     pub never: Vec<&'static str>,
-    /// The accesses that every cache does and that the text has neither row nor right for; empty unless verified.
-    pub absent: Vec<&'static str>,
-    /// Notes: a line that a remote can never access again, with a shortest path there. Empty unless
+    /// Accesses that every cache supports and that the protocol file has neither row nor permission for; empty unless
     /// verified.
+    pub absent: Vec<&'static str>,
+    /// Notes, each on a line that a remote can never access again, with a shortest path there. Empty unless verified.
     pub notes: Vec<String>,
-    /// The search that a limit ended, if one did.
+    /// The search that a limit ended, if any.
     pub unfinished: Option<Unfinished>,
 }
 
 /// A search for progress that a limit ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// The question that it was to answer: `progress of load`.
+    /// The question of the search: `progress of load`.
     pub question: String,
-    /// The states that it had visited.
+    /// Number of states visited.
     pub states: u128,
 }
 
-/// Why progress cannot be judged.
+/// Error of the progress check.
 #[derive(Debug)]
 pub enum ProgressError {
     /// The system cannot be modelled.
@@ -70,11 +71,11 @@ impl fmt::Display for ProgressError {
 
 impl std::error::Error for ProgressError {}
 
-/// Judges the progress of a system of so many remotes and lines, of which everything else has been verified.
-/// Each search has the limits of `options`, and keeps nothing.
+/// Checks the progress of a system of `remotes` remotes and `lines` lines whose other properties are verified. Each
+/// search has the limits of `options`, and keeps no checkpoints.
 ///
 /// # Errors
-/// If there is no model, or it cannot be checked.
+/// The system cannot be modelled, or the model cannot be checked.
 pub fn progress(
     protocol: &Protocol,
     home: &Controller,
@@ -154,7 +155,7 @@ pub fn progress(
     let all: Vec<Access> = asked_for(&protocol.remote).collect();
     let each = all.iter().map(std::slice::from_ref);
     for accesses in std::iter::once(&all[..]).chain(each) {
-        // A line that is never accessed again has one note, and no more.
+        // A line that is never accessed again has one note only.
         if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
             continue;
         }
@@ -196,7 +197,8 @@ pub fn progress(
     })
 }
 
-/// A model with the report on it, with as much room for messages as it takes.
+/// Returns a model and the report on it. If the trial capacity is exceeded, the search is repeated with the full
+/// capacity.
 fn searched(
     model: &dyn Fn(&system::Options) -> Result<Modelled, SystemError>,
     room: &system::Options,
@@ -222,7 +224,7 @@ fn searched(
     }
 }
 
-/// Accesses as a verb.
+/// The accesses as a verb.
 fn any_of(accesses: &[Access]) -> &'static str {
     match accesses {
         [access] => access.name(),
@@ -230,14 +232,14 @@ fn any_of(accesses: &[Access]) -> &'static str {
     }
 }
 
-/// A remote that can never make these accesses to a line again, in a sentence with the path there. Where nothing was ever begun
-/// there is no path, and other sentences say so.
+/// Describes a remote that can never make these accesses to a line again, with the path to that state. `None` if the
+/// path is empty: other notes report accesses that never begin.
 fn stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<String> {
     if trace.steps.is_empty() {
         return None;
     }
     let agents = &modelled.model.agents;
-    // Start states stand in the order of the remotes that they watch.
+    // Start states have the order of the remotes that they watch.
     let agent = agents.get(trace.start_index as usize)?;
     let path: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
     Some(format!(
@@ -248,7 +250,7 @@ fn stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<St
     ))
 }
 
-/// What can never be performed, in a sentence, at the end of a trace of the model on which it is watched.
+/// Describes the access or operation that can never be performed, at the end of a trace of the model that watches it.
 pub fn told(
     protocol: &Protocol,
     home: &Controller,
@@ -260,7 +262,7 @@ pub fn told(
     let name = kind.name(home);
     let (agent, initial, variable) = match kind {
         Kind::Access(_) => {
-            // Start states stand in the order of the remotes that they watch.
+            // Start states have the order of the remotes that they watch.
             let remote = trace.start_index;
             let agent = modelled.model.agents.get(remote as usize);
             let agent = agent.unwrap_or(&protocol.remote.name).clone();

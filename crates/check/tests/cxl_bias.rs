@@ -1,17 +1,17 @@
-//! A device's memory with bias: what its one order is for, and why the host's own request goes first.
+//! A device's memory with bias: the purpose of its one order, and the reason that the host's own request goes first.
 //! Mistakes that have a chart are in `tests/mutations/mistakes.rs`.
 
 mod changed;
 
 use changed::{search, shipped};
 
-/// The one order of the text.
+/// The one order of the protocol.
 const ORDER: &str = "  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n";
 
-/// What a device that waits tells a host whose upgrade it cannot grant yet.
+/// Response of a waiting device to a host whose upgrade it cannot grant yet.
 const AGAIN: &str = "  RD RI W CI TB | MemInv                                    | send CmpS ";
 
-/// The text with changes, each of something that it says once.
+/// The protocol with changes. Each replaced string occurs once.
 fn changed(changes: &[(&str, &str)]) -> String {
     changed::changed("cxl-bias", changes)
 }
@@ -22,17 +22,18 @@ fn a_host_and_several_share_a_device_s_memory() {
     assert_eq!(search(&text, 1, 1, false), Ok((708, 1807)));
     assert_eq!(search(&text, 2, 1, true), Ok((9620, 34_131)));
     assert_eq!(search(&text, 3, 1, true), Ok((83_780, 399_997)));
-    // Nothing joins two lines: requests are in order with those of their own line alone.
+    // Nothing couples two lines: requests have an order only with those of their own line.
     assert_eq!(search(&text, 1, 2, true), Ok((708 * 708, 2 * 708 * 1807)));
 }
 
-/// The host's answer is a request, so that its next request stays behind it. A request that came first would be taken for one
-/// that the host made before it answered.
+/// The host's response is a request, so that its next request stays behind it. A request that arrived first would be
+/// mistaken for one that the host made before its response.
 #[test]
 fn without_the_order_a_later_request_is_taken_for_an_earlier_one() {
     let found = search(&changed(&[(ORDER, "")]), 1, 1, true);
     assert_eq!(found, Err("no unexpected message".into()));
-    // An upgrade cannot come where the host is asked for a copy that it alone has, and has a row there for this test.
+    // An upgrade cannot arrive while the device asks the host for a copy that it alone has. This test adds a row for
+    // it.
     let served = ("  RD W CI TB | MemInv if", "  RD W C CI TB | MemInv if");
     let found = search(&changed(&[(ORDER, ""), served]), 1, 1, true);
     assert_eq!(found, Err("single writer".into()));
@@ -43,7 +44,7 @@ fn without_the_order_a_later_request_is_taken_for_an_earlier_one() {
     );
 }
 
-/// A host cannot tell whether the device has served its request, so it may not answer before that has ended.
+/// A host cannot know whether the device has served its request, so it must not respond before the request completes.
 #[test]
 fn a_host_that_answers_while_its_request_is_under_way_keeps_the_copy_that_comes() {
     let early = changed(&[(
@@ -53,14 +54,15 @@ fn a_host_that_answers_while_its_request_is_under_way_keeps_the_copy_that_comes(
     assert_eq!(search(&early, 1, 1, true), Err("single writer".into()));
 }
 
-/// Nothing keeps MemRdFwd behind MemWr.
+/// No order keeps MemRdFwd behind MemWr.
 #[test]
 fn a_host_that_does_not_wait_for_its_write_back_leaves_memory_old() {
     let early = changed(&[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")]);
     assert_eq!(search(&early, 1, 1, true), Err("data value".into()));
 }
 
-/// The host's request is before the device's own, whoever asked first: a device that lets it wait waits for ever itself.
+/// The host's request has priority over the device's own, in any order of arrival. A device that stalls it waits for
+/// ever itself.
 #[test]
 fn a_device_that_does_not_serve_the_host_that_it_has_asked_stands_still() {
     let stubborn = changed(&[
@@ -75,8 +77,8 @@ fn a_device_that_does_not_serve_the_host_that_it_has_asked_stands_still() {
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
-/// Cmp-S is for several hosts, which the standard does not have: each of two with a copy asks to write it, and neither answers the
-/// device before it has been served. One host alone is never told to give way.
+/// CmpS is for several hosts, which the standard does not have. Each of two hosts with a copy requests write
+/// permission, and neither responds to the device before it has been served. A single host never has to give way.
 #[test]
 fn two_hosts_that_wait_for_each_other_need_one_that_gives_way() {
     let firm = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | leave | # ")]);
@@ -85,7 +87,7 @@ fn two_hosts_that_wait_for_each_other_need_one_that_gives_way() {
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
-/// In device bias the device asks nobody: that it may is what a host in host bias with a copy would break.
+/// In device bias the device asks no host. A host in host bias with a copy would violate this.
 #[test]
 fn a_line_in_host_bias_is_not_the_device_s_without_asking() {
     let rash = changed(&[(

@@ -1,22 +1,22 @@
-//! CXL.mem with back-invalidate: what its order and its conflict handshake are for.
-//! Mistakes in the handshake that have a chart are in `tests/mutations/mistakes.rs`.
+//! CXL.mem with back-invalidate: the purpose of its order and of its conflict handshake. Mistakes in the handshake that
+//! have a chart are in `tests/mutations/mistakes.rs`.
 
 mod changed;
 
 use changed::{search, shipped};
 
-/// The one order of the text.
+/// The one order of the protocol.
 const ORDER: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
 
-/// The acknowledgement, where a request is taken to wait still.
+/// The acknowledgement, in states where a request is still assumed to wait.
 const EARLY: &str = "  I IS IE IR IW  ";
 
-/// The text with changes, each of something that it says once.
+/// The protocol with changes. Each replaced string occurs once.
 fn changed(changes: &[(&str, &str)]) -> String {
     changed::changed("cxl-mem", changes)
 }
 
-/// What two hosts violate with the changed text.
+/// The property that two hosts violate with the changed protocol.
 fn violated(changes: &[(&str, &str)]) -> String {
     search(&changed(changes), 2, 1, true).expect_err("it is wrong")
 }
@@ -30,7 +30,7 @@ fn hosts_share_a_device_s_memory() {
     assert_eq!(search(&text, 3, 1, true), Ok((427_340, 2_272_345)));
 }
 
-/// Nothing joins two lines: the only order is of messages of one line.
+/// Nothing couples two lines: the only order is of messages of one line.
 #[test]
 fn lines_are_independent() {
     assert_eq!(
@@ -39,26 +39,27 @@ fn lines_are_independent() {
     );
 }
 
-/// The standard marks the order for checking: without it the host takes a served request for one that waits.
+/// The standard demands the order: without it the host mistakes a served request for a waiting one.
 #[test]
 fn without_the_order_a_host_takes_a_request_that_was_served_for_one_that_waits() {
-    // Data have come: the acknowledgement cannot come before the completion, and so has no row.
+    // Data have arrived: the acknowledgement cannot arrive before the completion, and so has no row.
     assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
     let told = EARLY.replace("IE", "IE IS_C IE_C");
     assert_eq!(violated(&[(ORDER, ""), (EARLY, &told)]), "data value");
-    // The rows alone change nothing: they are never taken.
+    // The rows alone change nothing, as they are never taken.
     let size = search(&shipped("cxl-mem"), 2, 1, true);
     assert_eq!(search(&changed(&[(EARLY, &told)]), 2, 1, true), size);
 }
 
-/// More order is no harm: a device that sends all that has no data through one queue is one of those that the text allows.
+/// More order does no harm. A device that sends all messages without data through one queue is among those that the
+/// protocol allows.
 #[test]
 fn one_queue_for_completions_and_acknowledgements_will_do() {
     let text = changed(&[(ORDER, "  ordered s2m_ndr\n")]);
     assert!(search(&text, 2, 1, true).is_ok());
 }
 
-/// Each kind of completion that answers a request for a copy is in the order for a reason.
+/// Each completion that answers a request for a copy needs the order.
 #[test]
 fn the_acknowledgement_stays_behind_both_completions_that_grant() {
     let behind = |completions| format!("  ordered BIConflictAck behind {completions}\n");
@@ -67,11 +68,12 @@ fn the_acknowledgement_stays_behind_both_completions_that_grant() {
         let found = violated(&[(ORDER, &behind(few)), (EARLY, &told)]);
         assert_eq!(found, what, "{few}");
     }
-    // Behind the end of a write or of a copy given up nothing depends on it: the host answers alike before and after.
+    // The order behind completions of writes and evictions has no effect: the host responds alike before and after
+    // them.
     assert!(search(&changed(&[(ORDER, &behind("CmpS CmpE"))]), 2, 1, true).is_ok());
 }
 
-/// BIRsp carries no data, and nothing keeps it behind MemWr.
+/// BIRsp carries no data, and no order keeps it behind MemWr.
 #[test]
 fn an_answer_that_does_not_wait_for_the_write_back_leaves_memory_old() {
     let found = violated(&[(
@@ -81,8 +83,8 @@ fn an_answer_that_does_not_wait_for_the_write_back_leaves_memory_old() {
     assert_eq!(found, "data value");
 }
 
-/// The text said so for an hour: the owner gave the line up of itself, before its snoop came, so nobody was `alone` when
-/// the line went to the next, who was then not snooped.
+/// An early version of the protocol had this fault. The owner evicted the line before its snoop arrived. No host was
+/// then `alone` when the line went to the next one, which was not snooped.
 #[test]
 fn a_line_that_its_owner_gave_up_while_it_was_snooped_has_an_owner_again() {
     let with = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
@@ -90,8 +92,8 @@ fn a_line_that_its_owner_gave_up_while_it_was_snooped_has_an_owner_again() {
     assert_eq!(violated(&[(with, &without)]), "single writer");
 }
 
-/// Why there is no BISnpCur: between its answer and the read of memory the owner may write. The value would be one that the
-/// read may give, as it began before; but memory that is read is to be current.
+/// The reason that there is no BISnpCur: between its response and the read of memory the owner may write. The read may
+/// return this value, as it began earlier, but memory must be current when it is read.
 #[test]
 fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
     let found = violated(&[
@@ -115,7 +117,7 @@ fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
     assert_eq!(found, "data value");
 }
 
-/// Device bias is a lock: a request that is served under it gives a host a right beside the device's.
+/// Device bias is a lock: a request that is served under it gives a host a permission besides the device's.
 #[test]
 fn a_line_in_device_bias_is_the_device_s_alone() {
     let served = violated(&[
@@ -129,7 +131,7 @@ fn a_line_in_device_bias_is_the_device_s_alone() {
         ),
     ]);
     assert_eq!(served, "single writer");
-    // Taken before the snooped have answered.
+    // Bias is taken before the snooped hosts have responded.
     let taken = violated(&[(
         "send BISnpInv to holders                                       | TB",
         "acknowledge take_bias | D",

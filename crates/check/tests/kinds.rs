@@ -1,5 +1,4 @@
-//! Texts with several kinds of remotes, with variables that begin with something or are counted round, and with messages
-//! that stay behind others.
+//! Protocols with several kinds of remotes, initial values, wrapping counters, and messages that stay behind others.
 
 #[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
@@ -15,8 +14,8 @@ use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, System, World};
 use tools::{require, rumur, Compiled};
 
-/// CPUs that read and write, and devices that only read; the directory knows which is which, and gives the bytes of a
-/// write-back to a device without asking anybody.
+/// CPUs that read and write, and devices that only read. The directory knows the kind of each, and sends the bytes of a
+/// write-back to a device without asking another agent.
 const KINDS: &str = "
 protocol readers \"caches that write beside caches that only read\"
 line 64 bytes
@@ -76,7 +75,7 @@ system two   { cpu 2; device 1; lines 1 }
 system many  { cpu 1; device 2; lines 1 }
 ";
 
-/// An answer that must not overtake what the home told before.
+/// A response that must not overtake an earlier message of the home.
 const BEHIND: &str = "
 protocol last \"a farewell that stays behind\"
 line 64 bytes
@@ -101,7 +100,7 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
-/// Two messages of which the home has to take one before the other.
+/// Two messages that the home must consume in one order.
 const LETTERS: &str = "
 protocol letters \"a letter and its farewell, in order\"
 line 64 bytes
@@ -126,8 +125,8 @@ system lines { remotes 1; lines 2 }
 system both { remotes 2; lines 2 }
 ";
 
-/// Reads that are numbered; the notes of two of them may be under way, so that two numbers are too few to tell an old
-/// note from one of the next read, and three are enough.
+/// Numbered reads. The notes of two reads may be in flight. Two numbers are therefore too few to distinguish an old
+/// note from that of the next read, and three suffice.
 const NUMBERED: &str = "
 protocol numbered \"reads that are numbered\"
 line 64 bytes
@@ -149,7 +148,7 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
-/// A directory that counts the copies it has given to each cache since it last took them back, as each cache does itself.
+/// A directory that counts the copies given to each cache since it last took them back. Each cache counts its own.
 const COUNTED: &str = "
 protocol counted \"copies counted for each cache\"
 line 64 bytes
@@ -199,8 +198,8 @@ system three { remotes 3; lines 1 }
 system short { remotes 2; lines 1; most 1 }
 ";
 
-/// Numbered reads, of which each knows whether the note of the last one with its number is still to come; the home
-/// tells every second one from the others.
+/// Numbered reads. For each number, the cache records whether the note of the last read with it is still outstanding;
+/// the home treats every second read differently.
 const NOTED: &str = "
 protocol noted \"notes that are told apart by their numbers\"
 line 64 bytes
@@ -231,13 +230,14 @@ fn read(text: &str) -> Protocol {
     })
 }
 
-/// What a text means for one of its systems.
+/// The protocol with the parameters of one of its systems.
 fn sized(protocol: &Protocol, system: &str) -> Protocol {
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     system.sized.as_deref().unwrap_or(protocol).clone()
 }
 
-/// A system of a text as the search finds it, which is as the world of executed rows says, as orbits say, and as Rumur does.
+/// Searches a system of a protocol, and checks that the executed rows, a search of orbits and Rumur agree with the
+/// report.
 fn judged(text: &str, system: &str) -> Report {
     let protocol = sized(&read(text), system);
     let home = construct::home(&protocol, 2).unwrap();
@@ -334,7 +334,7 @@ fn violated(text: &str, system: &str, from: &str, to: &str) -> String {
     refuted(&text.replace(from, to), system)
 }
 
-/// The property that a text violates.
+/// The property that a protocol violates.
 fn refuted(text: &str, system: &str) -> String {
     match judged(text, system).outcome {
         Outcome::Violated {
@@ -353,7 +353,7 @@ fn each_kind_of_remotes_has_its_own_rows() {
     }
 }
 
-/// Two CPUs and a device are not three CPUs: which of them begins as what makes a difference, but only that.
+/// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
 #[test]
 fn agents_of_one_kind_are_interchangeable_and_those_of_two_are_not() {
     let protocol = read(KINDS);
@@ -367,7 +367,7 @@ fn agents_of_one_kind_are_interchangeable_and_those_of_two_are_not() {
         };
         check(&of, &search).unwrap().states
     };
-    // Nothing to permute.
+    // There is nothing to permute.
     assert_eq!(states("one", true), states("one", false));
     for name in ["two", "many"] {
         let (orbits, all) = (states(name, true), states(name, false));
@@ -419,13 +419,13 @@ fn what_stays_behind_comes_after_what_was_sent_before_it() {
     for system in ["one", "two"] {
         verified(BEHIND, system);
     }
-    // Without that order the farewell comes first.
+    // Without that order the farewell arrives first.
     let order = "  ordered Last behind Data\n";
     assert_eq!(violated(BEHIND, "one", order, ""), "no unexpected message");
 }
 
-/// Only what was sent earlier goes before: a farewell that is asked for first does not wait for the answer that is sent
-/// after it, and which may overtake it.
+/// Only earlier messages go before. A farewell that is requested first does not wait for the response that is sent
+/// after it, which may overtake it.
 #[test]
 fn what_was_sent_later_does_not_go_before() {
     let first = BEHIND.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
@@ -455,7 +455,7 @@ fn variables_begin_with_what_the_text_says() {
     let text = include_str!("../../../protocols/token.coh");
     let report = verified(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
-    // A token more than there are caches, or one less.
+    // One token more than there are caches, or one less.
     let held = "held:   count = count(cache)";
     assert_eq!(
         violated(text, "two_caches", held, "held:   count"),
@@ -475,13 +475,13 @@ fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
     for system in ["one", "two"] {
         assert_eq!(states(LETTERS, system), states(&across, system));
     }
-    // Lines that are in no order together share nothing.
+    // Lines without a common order share nothing.
     let one = states(LETTERS, "one");
     assert_eq!(states(LETTERS, "lines"), one * one);
     assert_ne!(states(&across, "lines"), one * one);
     let two = states(LETTERS, "two");
     assert_eq!(states(LETTERS, "both"), two * two);
-    // Without an order the farewell may come first.
+    // Without an order the farewell may arrive first.
     for system in ["one", "lines"] {
         let name = violated(LETTERS, system, "; ordered ask per line", "");
         assert_eq!(name, "no unexpected message");
@@ -491,16 +491,16 @@ fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
 #[test]
 fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_them() {
     let states = |size: &str| verified(&NUMBERED.replace("cycle 3", size), "one").states;
-    // Every number is as good as every other.
+    // All numbers are equivalent.
     let three = states("cycle 3");
     assert_eq!(three % 3, 0);
     assert_eq!(states("cycle 6"), 2 * three);
     verified(NUMBERED, "two");
     for wrong in [
         NUMBERED.replace("cycle 3", "cycle 2"),
-        // One note may then stay behind while the other is always that of the read before.
+        // One note may then stay behind while each other note is that of the previous read.
         NUMBERED.replace("; ordered note", ""),
-        // Steps of two, counted round, are two numbers of 4.
+        // With steps of two, a counter of 4 numbers takes only two of them.
         NUMBERED
             .replace("cycle 3", "cycle 4")
             .replace("now += 1", "now += 2"),
@@ -523,11 +523,11 @@ fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
     let fewer = "for r in sharers {";
     let said = violated(COUNTED, "two", fewer, "for r in sharers - { sender } {");
     assert_eq!(said, "no deadlock");
-    // Without its guard a number falls below the range.
+    // Without its guard a number falls below its range.
     let guard = "GetS if room[sender] > 0";
     let said = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
     assert_eq!(said, "values in range");
-    // It is told of the variable as the text has it.
+    // The message names the variable as in the protocol file.
     let below = judged(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
     let Outcome::Violated { message, .. } = below.outcome else {
         panic!("{:?}", below.outcome);
@@ -554,12 +554,12 @@ fn an_array_may_have_a_value_for_each_number() {
         verified(NOTED, system);
     }
     for (from, to) in [
-        // The number of a note that is still to come is given again.
+        // A number is reused while its note is outstanding.
         ("if open[now] == 0", "if open[now] <= 1"),
-        // Only one of both is set back.
+        // Only one of two counters is reset.
         ("seen := 1", "seen[0] := 1"),
         ("per 2 = 1", "per 2 = 2"),
-        // There is no such number.
+        // The index is out of range.
         ("at: 0..1", "at: 0..2 = 2"),
     ] {
         let said = violated(NOTED, "one", from, to);

@@ -1,4 +1,5 @@
-//! Homes whose memory is lent: what they do below any outer protocol, in the checker's models and in the world.
+//! Homes with backing permission: their behaviour below any outer protocol, in the checker's models and the executable
+//! system.
 
 #[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
@@ -30,7 +31,7 @@ fn lent() -> Options {
     }
 }
 
-/// What the checker finds of so many L1s and lines, all states told apart.
+/// The checker's report for this number of L1s and lines, with every state explored.
 fn checked(text: &str, remotes: u16, lines: u8) -> Report {
     let protocol = read(text);
     let home = construct::home(&protocol, remotes).unwrap();
@@ -43,7 +44,7 @@ fn checked(text: &str, remotes: u16, lines: u8) -> Report {
     check(&of, &search).unwrap()
 }
 
-/// States, transitions and depth of the world, or the properties that are broken at the least distance.
+/// States, transitions and depth by execution, or the properties violated at the shortest distance.
 fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
     let protocol = read(text);
     let home = construct::home(&protocol, remotes).unwrap();
@@ -77,7 +78,7 @@ fn below_any_outer_protocol_the_shipped_levels_hold_and_both_readings_agree() {
     }
 }
 
-/// What begins can be performed, though the right may go before it is.
+/// Accesses that begin can be performed, though the permission may be revoked before.
 #[test]
 fn what_begins_below_lent_memory_can_be_performed() {
     let protocol = read(INNER);
@@ -92,35 +93,35 @@ fn replaced(from: &str, to: &str) -> String {
     INNER.replace(from, to)
 }
 
-/// Each fault breaks the same property in both readings, and that which is at fault.
+/// Each fault violates the expected property in both engines.
 #[test]
 fn faults_below_lent_memory_are_refuted() {
     let faults = [
-        // It grants more than is lent.
+        // The home grants more permission than it has.
         (
             "I  | GetS if memory writes                        | send DataE",
             "I  | GetS if owner == none                        | send DataE",
             "inclusion",
         ),
-        // It answers a recall before the sharers have.
+        // The home acknowledges a recall before the sharers have.
         (
             "S     | clean_invalidate                          | send Inv to sharers, left := count(sharers), sharers := {}    | RI",
             "S     | clean_invalidate                          | acknowledge clean_invalidate                                  | LI",
             "single writer",
         ),
-        // What the owner has written is lost when the line is taken back.
+        // The owner's dirty data is lost when the line is revoked.
         (
             "RI    | Dirty                                     | write, left := 0",
             "RI    | Dirty                                     | left := 0",
             "data value",
         ),
-        // A recall is left for ever.
+        // A recall stalls for ever.
         (
             "  X     | clean_invalidate                          | send Inv to owner, left := 1, owner := none                   | RI\n",
             "  X     | clean_invalidate                          | leave\n",
             "drain",
         ),
-        // Requests are taken while the line is locked for what has taken it back.
+        // Requests are served while the line is locked by the outer level.
         (
             "  SI XS XI RS RI LS LI | GetS GetM                  | leave",
             "  LI | GetS | send DataS, sharers := { sender } | S\n  SI XS XI RS RI LS | GetS GetM | leave\n  LI | GetM | leave",
@@ -181,7 +182,7 @@ fn the_text_says_where_memory_is_lent_and_the_verdict_what_it_rests_on() {
         assumptions(&protocol, false).len() + 1,
         assumptions(&protocol, true).len()
     );
-    // A home without local operations has nothing to give it back by.
+    // A home without local operations has no operation that revokes its memory.
     let mesi = read(include_str!("../../../protocols/mesi.coh"));
     let home = construct::home(&mesi, 2).unwrap();
     let said = model(&mesi, &home, 2, 1, &lent()).unwrap_err().to_string();

@@ -1,6 +1,6 @@
-//! Every transition of the generated `eci` home, changed in one place at a time: an action dropped,
-//! another message of the same class sent, another next state.
-//! The checker refutes every one of them: merging has left no state and no action without a purpose.
+//! Every transition of the generated `eci` home with one change: an action dropped, another message of the same class
+//! sent, or another next state. The checker refutes every mutant: merging has left no state and no action without a
+//! purpose.
 
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// One changed controller and what was changed.
+/// A changed controller, and the change.
 struct Mutant {
     what: String,
     kind: &'static str,

@@ -1,4 +1,5 @@
-//! Progress: what begins can be performed. The texts here were verified once, as nothing asked.
+//! Progress: every access or operation that begins can be performed. The protocols here were once verified, before
+//! progress was checked.
 
 use cohkit_check::progress::{progress, Progress, PROGRESS};
 use cohkit_check::system::progress::{doubtful, kinds, watching, Kind};
@@ -10,7 +11,7 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 
-/// One copy of the line, recalled when another cache wants it. `AT_I`, `AT_V` and `MEANWHILE` are rows for requests,
+/// One copy of the line, recalled when another cache requests it. `AT_I`, `AT_V` and `MEANWHILE` are rows for requests,
 /// `LOCALS` those for the device.
 const ONE_COPY: &str = "
 protocol one_copy
@@ -50,7 +51,7 @@ LOCALS
 }
 ";
 
-/// The rows for the device, as they should be.
+/// Correct rows for the device.
 const LOCALS: &str = "
   I   | recall | acknowledge recall    | stay
   V   | recall | send Recall to owner  | L
@@ -89,7 +90,7 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
-/// What is known of progress, once everything else is verified.
+/// The result of the progress check, after everything else is verified.
 fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
@@ -103,7 +104,7 @@ fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     progress(&protocol, &home, (remotes, 1), &room, search).unwrap()
 }
 
-/// What is violated, on any number of threads, and with every state explored instead of orbits.
+/// The violation, for any number of threads, and with every state explored instead of orbits.
 fn violated(text: &str, remotes: u16) -> String {
     let search = |threads, symmetry| {
         let search = Search {
@@ -137,7 +138,7 @@ fn verified(text: &str, remotes: u16) {
 
 #[test]
 fn a_directory_that_turns_every_store_away_is_violated() {
-    // It serves a GetM behind a guard that is never true, and answers Nack.
+    // The home serves a GetM behind a guard that is never true, and answers Nack.
     let text = shipped("msi")
         .replace("count), InvAck", "count), InvAck, Nack")
         .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
@@ -173,7 +174,7 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
 
 #[test]
 fn a_refusal_that_passes_is_verified() {
-    // Refused while a copy is held, which the device can wait for: only a cache that is asked gives it up.
+    // Refused while the home waits for a copy to be put back, which the device can wait for.
     let held = "
   I     | recall      | acknowledge recall   | stay
   V     | recall      | send Recall to owner | L
@@ -184,7 +185,7 @@ fn a_refusal_that_passes_is_verified() {
 
 #[test]
 fn what_is_turned_away_in_one_corner_for_ever_is_violated() {
-    // A request that comes while the line is recalled sets a flag that nothing takes back.
+    // A request during a recall sets a flag that no row clears.
     let nack = "  I   | Get if flag | send Nack | stay";
     let message = violated(
         &one_copy(
@@ -215,13 +216,13 @@ fn one_that_is_starved_for_ever_by_what_is_kept_of_it_is_violated() {
 
 #[test]
 fn what_may_be_passed_over_for_ever_and_always_can_be_served_is_verified() {
-    // Each request that comes while the line is recalled is turned away: unfair, and no more.
+    // Each request during a recall is rejected: unfair, but no violation.
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
     for remotes in [1, 2, 3] {
         verified(&text, remotes);
     }
     let protocol = protocol(&text);
-    // This takes a search: drain alone does not say it.
+    // This needs a search: drain alone does not imply it.
     let doubts = doubtful(&protocol, &home(&protocol));
     assert_eq!(
         doubts,
@@ -243,7 +244,7 @@ fn a_search_that_is_given_up_is_undecided() {
 
 #[test]
 fn an_access_that_begins_nowhere_is_named() {
-    // The state in which it would begin is behind a guard that is never true.
+    // The state in which the access would begin is behind a guard that is never true.
     let text = one_copy("", "", "  R L | Get | leave", LOCALS)
         .replace(
             "states { I; V reads writes dirty;",
@@ -308,7 +309,7 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
                 watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
             let report = check(&watched.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
-            // And it is wanted somewhere, unless its first row performs it.
+            // The access is wanted in some state, unless its first row performs it.
             assert!(report.states >= all.states, "{name} {kind:?}");
             let mut never = watched.model;
             never.invariants = std::mem::take(&mut never.liveness);
@@ -323,7 +324,7 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
 
 #[test]
 fn a_store_that_is_only_ever_tried_again_is_violated() {
-    // Nothing takes it from there: no row asks for a right to write, and no state has one.
+    // No row leads on: no row requests write permission, and no state has it.
     let text = one_copy("", "", "  R L | Get | leave", LOCALS)
         .replace(
             "I  | load store | send Get | IV",
@@ -337,7 +338,7 @@ fn a_store_that_is_only_ever_tried_again_is_violated() {
     );
 }
 
-/// Progress of a text whose lines share registers, whatever else of it holds, on as many lines as that takes.
+/// Checks only the progress of a protocol whose lines share registers, on as many lines as that needs.
 fn with_registers(text: &str, remotes: u16) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
@@ -356,11 +357,12 @@ fn message_of(found: Progress) -> String {
     }
 }
 
-/// One line of the directory keeps the only entry for ever, so the other one is turned away for ever: verified once, as
-/// progress was judged on a single line, which always has an entry.
+/// One line of the directory keeps the only entry for ever, so requests of the other line are rejected for ever. This
+/// was once verified, as progress was checked on a single line, which always has an entry.
 const SLOT_KEPT: &str = include_str!("verdicts/p01_slot_kept.coh");
 
-/// A local operation is refused for ever once another line has the only entry: verified once, for the same reason.
+/// A local operation is refused for ever once another line has the only entry. This was once verified for the same
+/// reason.
 const LOCAL_REFUSED: &str = include_str!("verdicts/r09_local_refused.coh");
 
 #[test]
@@ -403,7 +405,7 @@ fn an_entry_that_is_given_back_lets_the_other_line_progress() {
 
 #[test]
 fn a_line_that_can_never_be_accessed_again_is_noted_with_the_path() {
-    // The cache itself keeps count of its entries, and never counts one back: no access begins, so none is turned away.
+    // The cache counts its own entries, and never frees one: no access begins, so none is rejected.
     let text = SLOT_KEPT
         .replace(
             "remote cache {",
@@ -429,7 +431,7 @@ fn a_line_that_can_never_be_accessed_again_is_noted_with_the_path() {
         note.starts_with("cache can reach a state from which it can never load or store line 0 again, in 1 step: "),
         "{note}"
     );
-    // Where the entry is counted back there is no such state.
+    // If the entry is freed, there is no such state.
     let back = text
         .replace(
             "V | Recall     | send Back | I",
@@ -441,11 +443,11 @@ fn a_line_that_can_never_be_accessed_again_is_noted_with_the_path() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
-/// MESI with requests and responses in one order from each cache: verified, as a queue that caches share could not be said.
-/// The directory leaves a request while it waits for a response that lies behind it.
+/// MESI with requests and responses in one order from each cache. This was once verified, as the language could not
+/// declare a queue that caches share. The directory stalls a request while it waits for a response behind it.
 const ONE_VNET: &str = include_str!("verdicts/mesi_one_vnet.coh");
 
-/// The verdict on everything but progress.
+/// The verdict on all properties except progress.
 fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
     let protocol = protocol(text);
     let model = model(
@@ -472,19 +474,19 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
     assert_eq!(property, Property::NoDeadlock);
     let last = &trace.steps.last().unwrap().rule;
     assert!(last.contains("waits first in vnet"), "{last}");
-    // With a network for each there is none, as with an order that no two caches share.
+    // With a network for each there is no deadlock, as with an order that no two caches share.
     let apart = "  network requests { request }\n  network responses { response }\n";
     assert_eq!(outcome(&shared(apart), 2, 1), Outcome::Verified);
     assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
 }
 
-/// The home asks one of the caches that hold the line, whichever: a text that could not be said.
+/// The home asks any one of the caches that hold the line: the language could not express this once.
 const PICK_SHARER: &str = include_str!("../../../tests/networks/pick-sharer.coh");
 
 #[test]
 fn a_home_that_asks_one_of_the_sharers_is_verified_whichever_it_asks() {
     assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
-    // The one that is asked is a sharer, and so never the requester.
+    // The chosen cache is a sharer, and so never the requester.
     let only = |cache: &str| {
         let never = format!("  B | Sent if one {cache} wants | leave\n  B | Sent  |");
         outcome(&PICK_SHARER.replace("  B | Sent  |", &never), 3, 1)
@@ -513,7 +515,7 @@ fn a_choice_sees_what_its_row_has_set_before() {
     assert!(matches!(with("sharers := {}"), Outcome::Violated { .. }));
 }
 
-/// Requests wait for room for their replies, and replies for room for the acknowledgements that they lead to.
+/// Requests wait for room for their replies, and replies for room for the acknowledgements that they cause.
 const BACK_PRESSURE: &str = include_str!("../../../tests/networks/back-pressure.coh");
 
 #[test]
@@ -525,7 +527,7 @@ fn full_input_queues_that_wait_for_each_other_deadlock() {
         panic!("{verdict:?}");
     };
     assert_eq!(property, Property::NoDeadlock);
-    // One line has one message under way at a time, and longer queues never fill.
+    // One line has one message in flight at a time, and longer queues never fill.
     assert_eq!(outcome(&short, 1, 1), Outcome::Verified);
     let endless = BACK_PRESSURE.replace(" capacity 2", "");
     assert_eq!(outcome(&endless, 1, 2), Outcome::Verified);

@@ -1,4 +1,4 @@
-//! Do all ways to run a protocol text agree, on texts nobody thought of? (`fuzz_protocols` asks so for very many.)
+//! All engines agree on random protocols. (`fuzz_protocols` checks many more.)
 
 #[path = "../examples/fuzz_protocols/combined.rs"]
 mod combined;
@@ -35,7 +35,8 @@ fn again(seed: u64, against: &str) -> String {
 #[test]
 fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     let mut agreed = Vec::new();
-    // The invariant of the last one adds up so many counters that what was printed was nested too deeply to be read.
+    // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
+    // read.
     for seed in (0..TEXTS)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
@@ -45,19 +46,19 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     {
         match judge::ours(&generate::protocol(seed), seed) {
             Ok(judged) => agreed.push(judged.agreed),
-            // One of its rows is not as it should be, and the front end says so.
+            // A row of this protocol was made wrong, and the front end rejects it.
             Err(Trouble::Refused(why)) => assert!(why.starts_with("error"), "{why}"),
             Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "ours")),
         }
     }
-    // They are worth it: most are taken, and there are large ones of either verdict.
+    // The sample is significant: most protocols are accepted, and there are large ones of either verdict.
     let count = |of: fn(&Agreed) -> bool| agreed.iter().filter(|verdict| of(verdict)).count();
     assert!(agreed.len() > 180, "{}", agreed.len());
     assert!(count(|v| matches!(v, Agreed::Verified(states) if *states > 100)) > 50);
     assert!(count(|v| *v == Agreed::Violated) > 20);
 }
 
-/// States of a verified text, and otherwise 0.
+/// Number of states of a verified protocol, otherwise 0.
 fn verified(judged: &Judged) -> usize {
     match judged.agreed {
         Agreed::Verified(states) => states,
@@ -65,7 +66,8 @@ fn verified(judged: &Judged) -> usize {
     }
 }
 
-/// Designs of several parts, with registers that join lines, posted, deferred and atomic stores, several homes, and networks.
+/// Designs of several parts, with registers that couple lines, posted, deferred and atomic stores, several homes, and
+/// networks.
 #[test]
 fn all_engines_agree_on_random_designs() {
     let mut all = Vec::new();
@@ -87,7 +89,7 @@ fn all_engines_agree_on_random_designs() {
     }
     let count = |of: fn(&Judged) -> bool| all.iter().filter(|judged| of(judged)).count();
     assert!(refused < 60, "{refused}");
-    // Enough texts of each kind are judged.
+    // Enough protocols of each kind are judged.
     let many = [
         ("verified with networks", networks, 30),
         ("verified", count(|j| verified(j) > 0), 90),
@@ -112,7 +114,7 @@ fn an_independent_checker_agrees_on_random_texts() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // The last one compares with an amount below zero, which Rumur's own choice of a type had no room for.
+    // The last one compares with an amount below zero, for which the type that Rumur chose had no room.
     for seed in (0..20)
         .chain([27])
         .chain(ARRAYS..ARRAYS + 4)
@@ -130,7 +132,7 @@ fn an_independent_checker_agrees_on_random_texts() {
     }
 }
 
-/// The first of them is the one that was there: the lowering lost the set in `x += e`.
+/// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
 fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
     let mut left: Vec<&faults::Fault> = FAULTS.iter().collect();
@@ -237,7 +239,7 @@ fn random_texts_use_everything_that_rows_may_say() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The controllers of a text, without its places.
+/// The controllers of a protocol, without source positions.
 fn effects(text: &str) -> Vec<Effect> {
     let protocol = cohkit_protocol::text::parse(text).expect("a sound text");
     let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
@@ -255,8 +257,8 @@ fn ours(text: &str) -> Agreed {
     }
 }
 
-/// Execution, the model interpreted and compiled, and its print as Murphi, over all values of all types.
-/// That execution itself is right is asked in `crates/protocol/tests/execute.rs`.
+/// Execution, the interpreted and compiled model, and its Murphi export agree over all values of all types.
+/// `crates/protocol/tests/execute.rs` tests execution itself.
 #[test]
 fn every_operator_on_every_type_does_in_the_model_what_it_does_executed() {
     for tried in &operators::TYPES {

@@ -1,4 +1,4 @@
-//! What is told beside a verdict: coverage, state graphs, and counterexamples stepped again.
+//! Results beside a verdict: coverage, state graphs, and replayed counterexamples.
 
 #[path = "../../engine/tests/models/mod.rs"]
 mod models;
@@ -37,7 +37,7 @@ fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller
     (model, home)
 }
 
-/// Coverage adds up to the report, for limits of all kinds and any number of threads.
+/// Checks that coverage adds up to the report, for limits of all kinds and any number of threads.
 fn adds_up(model: &Model, options: Options) -> Report {
     let mut last = None;
     for threads in [1, 3] {
@@ -145,7 +145,7 @@ fn rows_of_protocol_tables_are_counted() {
         };
         never.map(name).collect::<String>()
     };
-    // With two caches nobody is third.
+    // With two caches no message involves a third.
     expect![[r#"
         IM_A Message(MessageId(9))
         SM_A Message(MessageId(9))
@@ -185,7 +185,7 @@ fn counterexamples_end_where_they_did() {
             };
             assert_eq!(Some(&property), claim.or(Some(&property)), "{}", model.name);
         }
-        // Before its last step it is no counterexample, except where it has none.
+        // Without its last step the trace is no counterexample, unless the fault is in the last state itself.
         let mut shorter = recorded.clone();
         if shorter.steps.pop().is_some() && recorded.fault.is_none() {
             let (_, ending) = again(&model, &shorter, Some(&claim)).unwrap();
@@ -235,7 +235,7 @@ fn a_trace_that_does_not_fit_names_the_step() {
     .assert_eq(&(all.join("\n") + "\n"));
 }
 
-/// Two processes and a lock that the second forgets to take.
+/// Two processes and a lock that the second never acquires.
 fn lock() -> Model {
     let mut m = Builder::new("lock");
     let process = m.range("process", 1, 2);
@@ -325,7 +325,7 @@ fn a_state_graph_shows_the_counterexample() {
     .assert_eq(&graph.dot());
 }
 
-/// `cargo test -p cohkit-check --test reports -- --ignored`
+/// Run by `cargo test -p cohkit-check --test reports -- --ignored`.
 #[test]
 #[ignore = "Graphviz is needed, which nothing else needs"]
 fn graphviz_reads_a_state_graph() {
@@ -346,7 +346,7 @@ fn graphviz_reads_a_state_graph() {
     assert!(dot.wait().unwrap().success());
 }
 
-/// What is said of a counterexample's end.
+/// The explanation of a counterexample's end.
 fn explained(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> String {
     let report = check(model, &Options::default()).unwrap();
     let (property, trace) = recorded(&report);
@@ -546,7 +546,7 @@ fn what_is_out_of_reach_says_what_can_still_be_done() {
     .assert_eq(&explained(&models::drain(models::Ending::Retried), &[]));
 }
 
-/// A directory that forgets to answer readers, and the message that it then waits for in vain.
+/// A directory that does not answer readers, and the message that a reader then waits for in vain.
 #[test]
 fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -555,7 +555,7 @@ fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
     let Home::Controller(home) = &protocol.home else {
         panic!("the home is written out");
     };
-    // In M, requests are left where they are.
+    // In M, requests stall.
     let mut forgetful = home.clone();
     for row in &mut forgetful.rules {
         let state = &home.states[row.state.index()].name;
@@ -584,7 +584,7 @@ fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
     "#]].assert_eq(&explained(&system.model, &system.remarks));
 }
 
-/// A shipped Murphi model, and whether its first lines say that it is violated.
+/// A shipped Murphi model, and true if its first lines declare a violation.
 fn library(file: &std::path::Path) -> (Model, bool) {
     let text = std::fs::read_to_string(file).unwrap();
     let name = file.file_stem().unwrap().to_string_lossy();
@@ -613,7 +613,7 @@ fn every_counterexample_of_the_library_is_stepped_again() {
         .filter(|file| file.extension().is_some_and(|e| e == "m"))
     {
         let (model, violated) = library(file);
-        // Of models that hold, the beginning will do.
+        // For models without a violation, the first states suffice.
         let options = Options {
             max_states: Some(if violated { 200_000 } else { 2_000 }),
             ..Options::default()
@@ -624,7 +624,7 @@ fn every_counterexample_of_the_library_is_stepped_again() {
             continue;
         };
         assert!(violated, "{}", model.name);
-        // That something is met nowhere is shown by no trace.
+        // No trace shows that a state is unreachable.
         if matches!(property, Property::Cover(_)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Rights that depend on variables mean what states for each right mean.
+//! A state with permissions that depend on variables is equivalent to one state per permission.
 
 use cohkit_check::system;
 use cohkit_engine::search::Options;
@@ -7,7 +7,7 @@ use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::{Home, Protocol, Right};
 use cohkit_protocol::text::parse;
 
-/// One writer of several readers, each with a number of tokens out of three: `%cache%` says how.
+/// One writer or several readers. Each holds some of three tokens: `%cache%` is the cache's table.
 const TEXT: &str = r#"protocol p "p"
 line 64 bytes
 channels { ask remote -> home; give home -> remote; back remote -> home; recall home -> remote
@@ -30,7 +30,7 @@ home counter {
 }
 "#;
 
-/// As one state whose right is that of a number, and as states of which each has one right.
+/// The cache with one state whose permission depends on a number.
 const ONE: &str = "
   states { T reads if has > 0, writes if has == 3 and not asked; W waits Tokens }
   variables { has: 0..3; asked: bool }
@@ -64,7 +64,7 @@ fn protocol(cache: &str) -> Protocol {
     })
 }
 
-/// What a search of so many caches finds: how it ends, states, transitions, depth.
+/// Result of a search with this number of caches: outcome, states, transitions, depth.
 fn found(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home by hand")
@@ -113,6 +113,6 @@ fn a_state_becomes_one_for_each_right_with_the_rows_that_can_be_taken() {
             .filter(|rule| (rule.state.index(), rule.event) == (state, Event::Message(recall)))
             .count()
     };
-    // Without tokens only the last row, with some only the row before.
+    // Without tokens only the last row applies, otherwise only the row before it.
     assert_eq!([0, 1, 2, 3].map(takes), [1, 1, 1, 1]);
 }

@@ -1,4 +1,4 @@
-//! Does an independent checker agree on protocol systems?
+//! Rumur, an independent checker, agrees on protocol systems.
 
 #[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
@@ -11,7 +11,7 @@ use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;
 use tools::{require, rumur, Compiled};
 
-/// Compares verdict and count for one system of a text.
+/// Compares verdict and number of states for one system of a protocol.
 fn agree(text: &str, remotes: u16, lines: u8, expected: bool) {
     if !require("rumur") {
         return;
@@ -57,17 +57,17 @@ fn on_registers_and_several_homes() {
         .replace("size entries 2", "size entries 1")
         .replace("size most 3", "size most 1");
     agree(&text, 1, 2, true);
-    // An acknowledgement is counted that was not waited for.
+    // An acknowledgement is counted that no request waits for.
     agree(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
     // Rows that change every line, of one cache and of two.
     agree(&shipped("self-invalidate"), 1, 2, true);
     agree(&shipped("self-invalidate"), 2, 1, true);
-    // Messages between homes, in an order and without.
+    // Messages between homes, with and without an order.
     let text = std::fs::read_to_string(format!("{root}/../../tests/homes/in-order.coh")).unwrap();
     agree(&text, 1, 2, true);
     agree(&text, 2, 2, true);
     agree(&text.replace("  ordered pass\n", ""), 1, 2, false);
-    // One order for all lines, of which each home has its own.
+    // Each home has one order for all its lines.
     let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
     agree(&text, 1, 2, true);
 }

@@ -1,4 +1,4 @@
-//! Protocol texts as models: sizes that are pinned, and faults that are found.
+//! Protocols as models: pinned sizes, and faults that are found.
 
 #[path = "../../engine/tests/orbits/mod.rs"]
 mod orbits;
@@ -13,7 +13,7 @@ use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::text::parse;
 
-/// The text of a shipped protocol.
+/// The file of a shipped protocol.
 fn shipped(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
@@ -40,7 +40,7 @@ fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
     }
 }
 
-/// What a search of every state finds, which one of orbits, with little room for messages if that is enough, finds too.
+/// Result of a search of every state. A search of orbits, with a small channel capacity if that is enough, must agree.
 fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -> Report {
     let protocol = protocol(text);
     let home = home(&protocol, remotes, merge);
@@ -90,7 +90,7 @@ fn verified(report: &Report) -> (u128, u128) {
     (report.states, report.transitions)
 }
 
-/// The name of the property that a changed text violates.
+/// The property that a changed protocol violates.
 fn violated(text: &str, remotes: u16, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
     let report = search(
@@ -189,7 +189,7 @@ fn a_device_that_takes_lines_back_with_snoops() {
     let text = shipped("back-invalidate");
     let one = search(&text, 1, 1, &Options::default(), true);
     assert_eq!(verified(&one), (1077, 3112));
-    // What the host gives back when it replaces a line is not known to be newer than memory.
+    // When the host replaces a line, the home does not learn that its data is newer than memory.
     assert_eq!(
         violated(
             &text,
@@ -199,7 +199,7 @@ fn a_device_that_takes_lines_back_with_snoops() {
         ),
         "data value"
     );
-    // An owner is told nothing of sharers that stay.
+    // An owner is not informed of sharers that remain.
     assert_eq!(
         violated(
             &text,
@@ -211,7 +211,7 @@ fn a_device_that_takes_lines_back_with_snoops() {
     );
 }
 
-/// Without ordered channels nothing joins two lines: they are explored apart.
+/// Without ordered channels nothing couples two lines: each is explored alone.
 #[test]
 fn unordered_lines_are_independent() {
     let text = shipped("eci");
@@ -248,7 +248,7 @@ fn faults_of_non_caching_accesses_are_found() {
     assert_eq!(name_of(report, "a read of memory"), "data value");
 }
 
-/// A home that answers a non-caching read from memory, whoever holds the line.
+/// A home that answers a non-caching read from memory, even if a cache holds the line.
 const UNCACHED: &str = "
 protocol uncached
 line 64 bytes
@@ -276,7 +276,7 @@ home memory {
 system two { remotes 2; lines 1 }
 ";
 
-/// Stores that the home performs, with a home that is written by hand and may refuse a part of them for now.
+/// Stores that a hand-written home performs. It may reject some of them temporarily.
 const STORES: &str = "
 protocol stores
 line 64 bytes
@@ -317,7 +317,7 @@ fn a_store_that_the_home_drops_is_found() {
 
 #[test]
 fn a_write_performed_with_a_shared_copy_is_found() {
-    // Performed without the right to write: other copies are old from then on.
+    // Performed without write permission: other copies are stale from then on.
     let text = shipped("msi").replace(
         "  S              | store                   | send GetM                                      | SM_AD\n",
         "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | leave |\n",
@@ -330,7 +330,7 @@ fn a_write_performed_with_a_shared_copy_is_found() {
 fn msi_faults_are_found() {
     let text = shipped("msi");
     let found = |from, to| violated(&text, 3, from, to);
-    // No invalidation, and none announced.
+    // No invalidation is sent, and none is announced.
     assert_eq!(
         found(
             "send Data (acks = count(sharers - { sender })), send Inv (requestor = sender) to sharers - { sender },",
@@ -338,7 +338,7 @@ fn msi_faults_are_found() {
         ),
         "single writer"
     );
-    // An acknowledgement too many is announced.
+    // One acknowledgement too many is announced.
     assert_eq!(
         found(
             "acks = count(sharers - { sender })",
@@ -346,7 +346,7 @@ fn msi_faults_are_found() {
         ),
         "no deadlock"
     );
-    // The only good copy is dropped.
+    // The only current copy is dropped.
     assert_eq!(
         found(
             "M       | PutM if sender == owner                       | write, send",
@@ -354,12 +354,12 @@ fn msi_faults_are_found() {
         ),
         "data value"
     );
-    // A sharer that is leaving does not answer.
+    // A sharer that is evicting does not answer.
     assert_eq!(
         found("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", ""),
         "no unexpected message"
     );
-    // Forwards may overtake each other and the end of a put.
+    // Forwards may overtake each other and the acknowledgement of a put.
     assert_eq!(found("  ordered forward\n", ""), "no unexpected message");
 }
 
@@ -375,7 +375,7 @@ fn mesi_faults_are_found() {
         ),
         "no unexpected message"
     );
-    // A written line is taken for a clean one.
+    // A dirty line is mistaken for a clean one.
     assert_eq!(
         found(
             "E M     | PutM if sender == owner                            | write, send",
@@ -397,7 +397,7 @@ fn mesi_faults_are_found() {
 fn moesi_faults_are_found() {
     let text = shipped("moesi");
     let found = |from, to| violated(&text, 3, from, to);
-    // The line of an owner that leaves its sharers does not reach memory.
+    // The line of an owner that evicts while there are sharers does not reach memory.
     assert_eq!(
         found(
             "PutM PutO if sender == owner                         | write, send",
@@ -405,7 +405,7 @@ fn moesi_faults_are_found() {
         ),
         "data value"
     );
-    // The owner's new right overtakes a forward of the time before.
+    // The owner's new permission overtakes an earlier forward.
     assert_eq!(
         found(
             "            Inv (requestor: remote), AckCount (acks: count), PutAck\n  response: ",
@@ -413,7 +413,7 @@ fn moesi_faults_are_found() {
         ),
         "no unexpected message"
     );
-    // Sharers are forgotten when the owner writes.
+    // The directory forgets the sharers when the owner writes.
     assert_eq!(
         found("send AckCount (acks = count(sharers)), send Inv (requestor = sender) to sharers, sharers", "send AckCount (acks = 0), sharers"),
         "single writer"
@@ -424,7 +424,7 @@ fn moesi_faults_are_found() {
 fn faults_beside_a_policy_are_found() {
     let text = shipped("msi-policy");
     let found = |from, to| violated(&text, 3, from, to);
-    // Writers are not told to leave sharers alone.
+    // Sharers are not invalidated when another cache writes.
     assert_eq!(
         found(
             "on GetM(r)  { ensure others(r) == I;",
@@ -432,11 +432,11 @@ fn faults_beside_a_policy_are_found() {
         ),
         "single writer"
     );
-    // A victim's line is not known to be newer than memory's.
+    // The home does not learn that a victim's line is newer than memory.
     assert_eq!(found("PutM (line, dirty)", "PutM (line)"), "data value");
 }
 
-/// What a change of the constructed home of [`BASE`] violates.
+/// The property that a change to the constructed home of [`BASE`] violates.
 fn violated_by_home(change: impl Fn(&mut Controller)) -> String {
     let protocol = protocol(BASE);
     let mut home = home(&protocol, 1, false);
@@ -472,12 +472,12 @@ fn faults_of_a_home_are_found() {
     };
     let sends = |s: &Statement| matches!(s, Statement::Send { .. });
     let writes = |s: &Statement| *s == Statement::StartWrite;
-    // The device gets the line while the processor may have it.
+    // The device gets the line while the processor may still have it.
     let early = |home: &mut Controller| {
         *row_with(home, Event::Local(1), sends) = vec![Statement::Acknowledge(1)];
     };
     assert_eq!(violated_by_home(early), "single writer");
-    // A dirty victim is not written to memory, and nobody hears of it.
+    // A dirty victim is not written to memory, and its sender gets no response.
     let dirty = Event::Message(message("VictimDirty"));
     let lost = |home: &mut Controller| row_with(home, dirty, writes).clear();
     assert_eq!(violated_by_home(lost), "no deadlock");
@@ -631,8 +631,8 @@ fn sizes_out_of_range_are_refused() {
     }
 }
 
-/// `late` holds whom the directory has served out of turn, and a put of one of them is taken for the owner's. Written with
-/// `+=` the set was lost, and this was verified; with `:=` and `+` it was refuted.
+/// `late` is the set of caches that the directory has served out of turn. A put of one of them is mistaken for the
+/// owner's. With `+=` the set was lost, and this was verified; with `:=` and `+` it was refuted.
 #[test]
 fn what_is_added_to_a_set_is_not_lost() {
     let msi = shipped("msi")
@@ -655,7 +655,7 @@ fn what_is_added_to_a_set_is_not_lost() {
     assert_eq!(found[0], found[1]);
 }
 
-/// The other way round: with all changes of sets written short, msi was violated.
+/// The converse: with all changes of sets in the short form, msi was violated.
 #[test]
 fn sets_changed_by_short_forms_are_those_changed_by_long_ones() {
     let long = shipped("msi");
@@ -676,8 +676,7 @@ fn sets_changed_by_short_forms_are_those_changed_by_long_ones() {
     );
 }
 
-/// The caching agents of a system differ in nothing: a search of orbits meets as many as brute force finds
-/// among all states.
+/// Caching agents of a system are symmetric: a search of orbits visits as many as brute force finds among all states.
 #[test]
 fn remotes_of_systems_are_interchangeable() {
     for (name, remotes) in [

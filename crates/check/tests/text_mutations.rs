@@ -1,6 +1,5 @@
-//! Mistakes people make in protocol texts, each made in a shipped text.
-//! Each ends in a fault of the construction or a shortest counterexample;
-//! the charts are kept under `tests/mutations` (refresh with `UPDATE_EXPECT=1`).
+//! Typical mistakes in protocol files, each made in a shipped protocol. Each leads to a construction fault or a
+//! shortest counterexample. The charts are kept under `tests/mutations` (refresh with `UPDATE_EXPECT=1`).
 
 #[path = "../../../tests/mutations/mistakes.rs"]
 mod mistakes;
@@ -17,7 +16,7 @@ use expect_test::expect_file;
 use mistakes::{Mistake, MISTAKES};
 use std::path::PathBuf;
 
-/// What the mistake leads to: its name, and the charts that show it.
+/// The consequence of the mistake: its name, and the charts that show it.
 fn consequence(mistake: &Mistake) -> (String, String) {
     let text = mistake.text();
     let protocol = text::parse(&text).unwrap_or_else(|errors| {
@@ -93,7 +92,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
             message,
             trace,
         } => {
-            // What JSON keeps of it is stepped again.
+            // The trace is replayed from its JSON.
             let text = serde_json::to_string(&trace).unwrap();
             let recorded: Trace = serde_json::from_str(&text).unwrap();
             let (told_again, ending) = again(&model, &recorded, Some(&property))

@@ -1,4 +1,4 @@
-//! Traces of the checker's models: ways through them at random, and counterexamples, judged by the tables alone.
+//! Traces of the checker's models: random paths and counterexamples, judged by the tables alone.
 
 #[path = "../../../tests/traces.rs"]
 mod traces;
@@ -22,7 +22,7 @@ fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Mo
     (home, model.expect("it is a system"))
 }
 
-/// A way of so many steps through a model, drawn at random.
+/// A random path of `steps` steps through a model.
 fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     let (mut state, mut random, mut rules) = (0, seed, Vec::new());
     for _ in 0..steps {
@@ -48,7 +48,7 @@ fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     }
 }
 
-/// Of each text that ships two agents, or the smallest system of the text where these have too many states.
+/// A system of each shipped protocol: two agents, or its smallest system if these have too many states.
 fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     let folder = format!("{}/../../protocols", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -60,7 +60,7 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     let mut systems = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file).expect("it is text");
-        // What composes others has their systems.
+        // A composition has the systems of its parts.
         if composes(&text) {
             continue;
         }
@@ -96,7 +96,7 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
     );
 }
 
-/// Registers, messages about no line and several homes: what a row does to one line depends on all of them.
+/// Registers, messages about no line and several homes: the effect of a row on one line depends on all lines.
 #[test]
 fn what_is_the_same_for_all_lines_is_followed_over_all_of_them() {
     let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
@@ -132,7 +132,7 @@ fn what_is_the_same_for_all_lines_is_followed_over_all_of_them() {
     assert!(refused > 2000, "{refused}");
 }
 
-/// Copies that are written in place, each for itself.
+/// Copies that are written in place, independently.
 #[test]
 fn copies_that_are_old_and_written_are_followed() {
     let text = include_str!("../../../tests/accesses/in-place.coh");
@@ -150,7 +150,7 @@ fn copies_that_are_old_and_written_are_followed() {
 
 const OLD: &str = include_str!("../../../protocols/self-invalidate.coh");
 
-/// Rows that change every line are told line by line, in their order.
+/// Rows that change every line are reported line by line, in their order.
 #[test]
 fn what_changes_every_line_is_told_of_each() {
     let protocol = parse(OLD).expect("the text is right");
@@ -178,7 +178,7 @@ fn what_changes_every_line_is_told_of_each() {
     assert!(refused > 300, "{refused}");
 }
 
-/// A text in another way.
+/// The protocol with changes.
 fn changed(changes: &[(&str, &str)]) -> Protocol {
     let change = |text: String, (from, to): &(&str, &str)| {
         assert_eq!(text.matches(from).count(), 1, "{from}");
@@ -188,7 +188,7 @@ fn changed(changes: &[(&str, &str)]) -> Protocol {
     parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", &text, false)))
 }
 
-/// By the text as it ships, a cache that keeps what it should drop is noticed.
+/// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
 #[test]
 fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
     let right = parse(OLD).expect("the text is right");
@@ -211,7 +211,8 @@ fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
     assert!(noticed > 10, "{noticed}");
 }
 
-/// A cache that reads less than it has written does so by its own rows, and is refused where a model is promised.
+/// A cache may read older data than it has written, by its own rows. The trace is rejected if a memory model is
+/// promised.
 #[test]
 fn a_read_is_not_older_than_what_its_core_knows() {
     let keeps = [
@@ -232,7 +233,7 @@ fn a_read_is_not_older_than_what_its_core_knows() {
     for seed in 0..20 {
         let mut trace = walk(&model, &graph, 300, seed);
         traces::sound(&orderly, &home, &trace, &format!("{seed}"));
-        // Models leave out loads that hit: one is told where a store has just ended, over a copy that is kept.
+        // Models leave out loads that hit. One is inserted where a store has just completed over a copy that is kept.
         let steps = &trace.sequence.steps;
         let becomes = |step: &Step, agent: usize| match &step.action {
             Action::Becomes { state } if step.agent == agent => Some(state.clone()),
@@ -257,7 +258,7 @@ fn a_read_is_not_older_than_what_its_core_knows() {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
         let refused = judged(&orderly).expect("it knows of its store");
-        // Told at it, or at what comes behind.
+        // The fault is reported at this step, or just behind it.
         assert!(
             (at + 2..=at + 3).contains(&refused.step),
             "{refused:?}, {at}"

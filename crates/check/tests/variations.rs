@@ -1,7 +1,7 @@
-//! The variations of `tests/construction`, with data: product sizes and verdicts of an independent study.
+//! The variants of `tests/construction`, with data: product sizes and verdicts of an independent study.
 //!
-//! The controllers are taken unmerged, as the study took them. With one remote the device may ask for its next
-//! operation once the one before is accepted; with several, once it is acknowledged.
+//! The controllers are unmerged, as in the study. With one remote the device may request its next operation once the
+//! previous one is accepted; with several, once it is acknowledged.
 
 use cohkit_check::system;
 use cohkit_engine::model::Deadlock;
@@ -31,7 +31,7 @@ fn explored(text: &str, merge: bool, factored: bool) -> Report {
         ..system::Options::default()
     };
     let mut model = system::model(&protocol, &home, remotes, 1, &options).unwrap();
-    // The study looks for states that cannot drain in the whole product, without stopping at a deadlock.
+    // The study searches the whole product for states that cannot drain, and does not stop at a deadlock.
     model.deadlock = Deadlock::Off;
     let every_state = Options {
         symmetry: false,
@@ -84,7 +84,7 @@ fn products_have_the_sizes_of_the_study() {
             let stuck = format!("{} of {} states", expected["undrained"], states);
             assert!(message.contains(&stuck), "{message}");
         }
-        // Merging changes the size and nothing else; so does the form of the controller.
+        // Merging, and the form of the controller, change only the size.
         let merged = explored(&text, true, several);
         compare("merged verdict", verdict(&merged), expected["verdict"]);
         assert!(merged.states <= report.states);

@@ -1,4 +1,4 @@
-//! The checker's models against the executable world: the same states, transitions, depth and verdicts.
+//! The checker's models against the executable system: the same states, transitions, depth and verdicts.
 
 use cohkit_check::system;
 use cohkit_engine::{check, Options, Outcome, Property};
@@ -10,7 +10,7 @@ use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Found, System, World};
 use std::path::Path;
 
-/// Systems of more states are left to the checker.
+/// Maximum number of states; larger systems are left to the checker.
 const MOST: usize = 50_000;
 
 fn read(path: &Path) -> Protocol {
@@ -21,12 +21,12 @@ fn read(path: &Path) -> Protocol {
     })
 }
 
-/// Both ways to visit all states of a system; true if it was small enough.
+/// Visits all states of a system with both engines. Returns true if it was small enough.
 fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     compared(protocol, (remotes, lines, false))
 }
 
-/// The same of one whose memory may be lent.
+/// Compares both engines; `lent` adds an outer level that grants the home's permission to memory.
 fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
@@ -80,7 +80,7 @@ fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) ->
     true
 }
 
-/// The texts of a folder, without those that compose others.
+/// The protocols of a folder, without compositions.
 fn texts(folder: &str) -> Vec<Protocol> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let entries = std::fs::read_dir(root.join(folder)).unwrap();
@@ -93,8 +93,8 @@ fn texts(folder: &str) -> Vec<Protocol> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// Compares every system of the texts of a folder, and the further sizes of those with one kind of remote.
-/// Gives how many were small enough, and the names of those that were not.
+/// Compares every system of a folder's protocols, and the further sizes of those with one kind of remote. Returns the
+/// number of compared systems, and the names of those that were too large.
 fn every_system(folder: &str, further: &[(u16, u8)]) -> (usize, Vec<String>) {
     let (mut compared, mut larger) = (0, Vec::new());
     for text in texts(folder) {
@@ -119,7 +119,7 @@ fn every_system(folder: &str, further: &[(u16, u8)]) -> (usize, Vec<String>) {
     (compared, larger)
 }
 
-/// Registers, messages about no line, several homes and kinds of remotes join the lines of a system.
+/// Registers, messages about no line, several homes and kinds of remotes couple the lines of a system.
 #[test]
 fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
     let folders = [
@@ -176,7 +176,8 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
     assert_eq!(compared, 50);
 }
 
-/// Tickets, ranks and what atomic accesses read are the same in both, whether stores are in order or not.
+/// Tickets, ranks and the copies that atomic accesses read are the same in both engines, with and without an order of
+/// stores.
 #[test]
 fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
     let own = include_str!("../../../tests/stores/own-store.coh");
@@ -202,8 +203,8 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
     }
 }
 
-/// One bit a copy says as much as the words that stores leave: where the checker finds nothing wrong with bits, nothing is
-/// wrong with words. There are ever more of those, so that the worlds nearest to the first are visited.
+/// One bit per copy is as exact as the words that stores write: if the checker finds no violation with bits, there is
+/// none with words. The number of words is unbounded, so only the states nearest to the initial one are visited.
 #[test]
 fn words_that_stores_write_are_right_where_bits_are() {
     const NEAREST: usize = 3_000;

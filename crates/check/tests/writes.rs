@@ -1,4 +1,4 @@
-//! Writes that the home performs: in one message or asked for first, set aside or not, and under a device's lock.
+//! Writes that the home performs: in one message or requested first, deferred or not, and under a device's lock.
 
 use cohkit_base::sequence::Action;
 use cohkit_check::system::{model, Options};
@@ -27,8 +27,8 @@ fn home(protocol: &Protocol, remotes: u16) -> Controller {
     }
 }
 
-/// States and transitions of a system that holds, or the property that it violates, from a search of every state;
-/// one of orbits says the same.
+/// States and transitions of a system without violation, or the violated property, from a search of every state. A
+/// search of orbits must agree.
 fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
@@ -65,7 +65,7 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     }
 }
 
-/// What a shipped text violates after one change.
+/// The property that a shipped protocol violates after one change.
 fn violated(name: &str, from: &str, to: &str) -> String {
     let text = shipped(name);
     assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
@@ -79,7 +79,7 @@ fn a_store_is_written_through_in_one_step() {
     assert_eq!(size(1, 2), (241, 780));
 }
 
-/// Once `done` on the last answer performed the store a second time, and no text of this kind could be verified.
+/// Once `done` on the last response performed the store a second time, and no such protocol could be verified.
 #[test]
 fn a_store_is_written_through_in_two_steps() {
     let size = |remotes, lines| search(&shipped("write-through-two-step"), remotes, lines).unwrap();
@@ -94,16 +94,16 @@ fn faults_of_stores_in_one_step_are_found() {
     let first = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
     let any = "R       | Write WriteLine if count(readers) <= 1 | write";
     assert_eq!(violated(first, any), "data value");
-    // The writer is told before memory has its bytes.
+    // The writer gets its acknowledgement before memory has its bytes.
     let early = "aside, send Inv to readers - { sender }";
     let told = "aside, send Ack, send Inv to readers - { sender }";
     assert_eq!(violated(early, told), "data value");
-    // A second store is set aside over the first.
+    // A second store is deferred over the first.
     let left = "W       | Read ReadOnce Write WriteLine                       | leave                                              |";
     let over =
         "W | Read ReadOnce | leave | \n  W | Write WriteLine | aside, writer := sender | stay";
     assert_eq!(violated(left, over), "one store aside at a time");
-    // What was set aside is written after every answer, though only the first time there is something.
+    // The deferred store is written after every response, though only the first time there is one.
     let more = "owed := owed - 1                                   | stay";
     let again = "owed := owed - 1, write aside | stay";
     assert_eq!(violated(more, again), "data value");
@@ -112,7 +112,7 @@ fn faults_of_stores_in_one_step_are_found() {
 #[test]
 fn faults_of_stores_in_two_steps_are_found() {
     let violated = |from, to| violated("write-through-two-step", from, to);
-    // The bytes are not written, or twice.
+    // The bytes are not written, or are written twice.
     let write = "| write, send Ack ";
     assert_eq!(violated(write, "| send Ack "), "data value");
     assert_eq!(violated(write, "| write, write, send Ack "), "data value");
@@ -128,13 +128,13 @@ fn faults_of_stores_in_two_steps_are_found() {
         .filter(|line| !line.contains("| Inv                 |"));
     let text = text.collect::<Vec<_>>().join("\n");
     assert_eq!(search(&text, 2, 1), Err("data value".into()));
-    // The home tells a writer to go on while a reader has its copy still.
+    // The home lets a writer proceed while a reader still has its copy.
     let owed = "W       | InvAck if owed > 1                                  | owed := owed - 1                                   | stay\n";
     assert_eq!(violated(owed, ""), "no unexpected message");
 }
 
-/// A line that comes back was made without the store that the home has set aside, and is written before it. Once the bytes
-/// at hand were taken for current after the store, and the other order was verified.
+/// A returning line does not contain the deferred store, and is written before it. Once the current bytes counted as
+/// current after the store, and the other order was verified.
 #[test]
 fn a_store_set_aside_is_lost_under_a_line_that_is_written_after_it() {
     let text = "
@@ -176,7 +176,7 @@ system two { remotes 2; lines 1 }
     );
 }
 
-/// A home written as goals gives the same: what comes after `Go` is a request of its own.
+/// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
 #[test]
 fn a_policy_may_ask_for_the_bytes_of_a_store() {
     let text = "
@@ -211,7 +211,7 @@ system pair { remotes 2; lines 1 }
 /// A device that may write memory under its lock, and caches that have no copies.
 const LOCKED: &str = include_str!("../../../tests/accesses/locked.coh");
 
-/// Once only rights were excluded by a lock, and a non-caching access has none.
+/// Once a lock excluded permissions only, and a non-caching access has none.
 #[test]
 fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
     search(LOCKED, 2, 1).unwrap();
@@ -235,7 +235,7 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
     );
 }
 
-/// A read may end with a copy that the cache has held all along, if that is still the last.
+/// A read may complete with a copy that the cache has always held, if that copy is still current.
 #[test]
 fn a_read_that_ends_with_an_old_copy_is_found() {
     let text = "
@@ -264,26 +264,26 @@ home directory {
     assert_eq!(search(text, 2, 1), Err("data value".into()));
 }
 
-/// The second remote's copy is sent while the first may still store, and its own store would take that back. It was
-/// verified: a store in any copy made that copy the last word.
+/// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. It
+/// was once verified: a store in any copy made that copy current.
 #[test]
 fn a_store_in_an_old_copy_is_found() {
     let text = include_str!("../../../tests/accesses/early.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
-    // One remote alone is never too early, and a write of the whole line keeps nothing of what was there.
+    // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
     assert!(search(text, 1, 1).is_ok());
     let whole = text.replace("| store |", "| write_line |");
     assert_ne!(whole, text);
     assert!(search(&whole, 2, 1).is_ok());
 }
 
-/// An answer that is kept for the next read may be old before that begins. It was verified: bytes that are used without being
-/// kept were judged when they were sent, whoever had asked for them.
+/// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
+/// used without being kept were checked when they were sent, for any requester.
 #[test]
 fn an_answer_that_is_older_than_its_read_is_found() {
     let text = include_str!("../../../tests/accesses/answered.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
-    // As long as nobody writes, an answer for the next read is as good as one for this.
+    // As long as no agent writes, a response for the next read is as good as one for this read.
     assert!(search(text, 1, 1).is_ok());
     // An order puts the message that carries the answer into a queue.
     let ordered = text.replace(
@@ -294,7 +294,7 @@ fn an_answer_that_is_older_than_its_read_is_found() {
     assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
 }
 
-/// Who does what when in the shortest way to something, by the marks of its chart.
+/// Acts of the agents on a shortest path to a state that violates `never`, in the notes of its chart.
 fn marks(text: &str, remotes: u16, never: &str) -> Vec<String> {
     let text = format!("{text}\ninvariant never_here: {never}\n");
     let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
@@ -319,7 +319,7 @@ fn marks(text: &str, remotes: u16, never: &str) -> Vec<String> {
     marks.collect()
 }
 
-/// A chart showed where a store began, and nobody could see where it had its effect.
+/// A chart once showed where a store began, but not where it was performed.
 #[test]
 fn charts_mark_the_moment_at_which_a_write_is_performed() {
     // In place.
@@ -330,7 +330,7 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
     assert_eq!(performed, "cpu: performs a store", "{eci:?}");
     assert_eq!(after, "cpu is M");
     let marked = |marks: &[String], mark: &str| marks.iter().any(|m| m == mark);
-    // By the home: at once, or when it writes what it had set aside.
+    // By the home: at once, or when it writes the deferred store.
     let text = shipped("write-through");
     let at_once = marks(&text, 2, "in_flight(Ack) == 0");
     let home_performs = "directory: performs the write";
@@ -346,7 +346,7 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
     let at = late.iter().position(|m| m == home_performs);
     let waits = late.iter().position(|m| m.starts_with("directory is W"));
     assert!(waits.is_some() && waits < at, "{late:?}");
-    // Where `done` ends a write, in the copy.
+    // In the copy, if `done` completes a write.
     let own = text
         .replace(
             "I V         | store write_partial | send Write     | IW",
@@ -365,7 +365,7 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
     assert_eq!(after, "cache is X");
 }
 
-/// Systems of one and of two remotes on one line.
+/// Results for systems of one and of two remotes on one line.
 fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
     [1, 2].map(|remotes| search(text, remotes, 1))
 }
@@ -381,26 +381,27 @@ const TWICE_AWAITED: &str = include_str!("../../../tests/stores/twice-awaited.co
 const SPLIT_ATOMIC: &str = include_str!("../../../tests/stores/split-atomic.coh");
 const OWN_STORE: &str = include_str!("../../../tests/stores/own-store.coh");
 
-/// Any posted store once switched off the check for the whole protocol: a store that is acknowledged and dropped was verified.
+/// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
+/// verified.
 #[test]
 fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
     let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     let lost = "every store is performed once";
     assert_eq!(both_sizes(&unordered), [broken(lost), broken(lost)]);
-    // Where the program order of the line is promised, a shorter counterexample breaks that.
+    // With program order of the line, a shorter counterexample violates that.
     for found in both_sizes(DROPPED) {
         assert!(found.is_err());
     }
     for found in both_sizes(WAITS) {
         found.unwrap();
     }
-    // Without the row that defers the store, which is then taken and forgotten.
+    // Without deferral, the store is consumed and lost.
     let forgets = WAITS.replace("aside, writer := sender", "writer := sender");
     let forgets = forgets.replace("write aside, writer", "writer");
     assert_eq!(both_sizes(&forgets), [broken(lost), broken(lost)]);
 }
 
-/// A store of identity unknown was performed: one bit for each remote said that some store was.
+/// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
 #[test]
 fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
     assert_eq!(search(TWICE_AWAITED, 2, 1), broken("data value"));
@@ -410,7 +411,7 @@ fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
         broken("every store is performed once")
     );
     assert!(search(TWICE, 2, 1).is_err());
-    // A posted store that is written and deferred, though its core has another one to take its place.
+    // A posted store is written and deferred, though its core has another one that could take its place.
     let twice = WAITS.replace("L | W     | aside", "L | W | write, aside");
     assert_eq!(
         both_sizes(&twice),
@@ -418,8 +419,8 @@ fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
     );
 }
 
-/// A row that posts a store by two messages gave the second one the ticket of an access that had ended, so that performing
-/// both was no breach.
+/// A row that posts a store by two messages gave the second one the ticket of a completed access. Performing both was
+/// then no violation.
 #[test]
 fn a_store_that_its_row_posts_by_two_messages_is_performed_once() {
     let text = "
@@ -446,7 +447,7 @@ home mem {
     let doubled = text.replace("L | X | send", "L | X | write, send");
     let twice = "every store is performed once";
     assert_eq!(both_sizes(&doubled), [broken(twice), broken(twice)]);
-    // The first message alone carries the store.
+    // Only the first message carries the store.
     let second = doubled.replace("L | W | write,", "L | W |");
     assert_eq!(both_sizes(&second), [broken(twice), broken(twice)]);
 }
@@ -474,7 +475,7 @@ home mem {
     search(text, 2, 1).unwrap();
     let twice = text.replace("| send Again       |", "| write, send Again |");
     assert_eq!(search(&twice, 2, 1), broken("data value"));
-    // It is given up when the home has performed it.
+    // The store is abandoned after the home has performed it.
     let late = text
         .replace("Again, Done }", "Again, Done, Nack }")
         .replace("D waits Done", "D waits Done Nack")
@@ -492,7 +493,7 @@ home mem {
 fn reads_find_the_posted_stores_of_their_own_remote() {
     let order = "program order of one line";
     assert_eq!(both_sizes(OWN_STORE), [broken(order), broken(order)]);
-    // In one order with the stores they do, whatever the number of these.
+    // In one order with the stores the loads find them, whatever the number of stores.
     let ordered = OWN_STORE
         .replace("reply home", "ordered put, read; reply home")
         .replace("0..1", "0..3")
@@ -500,12 +501,12 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
     for found in both_sizes(&ordered) {
         found.unwrap();
     }
-    // And so they do where the text reads only when nothing is posted.
+    // They also do if the protocol reads only while nothing is posted.
     let waits = OWN_STORE.replace("| load  ", "| load if open == 0 ");
     for found in both_sizes(&waits) {
         found.unwrap();
     }
-    // A text that promises no order of a line says so.
+    // A protocol without program order of a line declares so.
     let none = OWN_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     for found in both_sizes(&none) {
         found.unwrap();
@@ -524,7 +525,7 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
     for found in both_sizes(&ordered) {
         found.unwrap();
     }
-    // The first is deferred, and the second is not.
+    // The first store is deferred, and the second is not.
     let passed = WAITS
         .replace("guarantee none\n", "")
         .replace("reply home", "ordered put, read; reply home")
@@ -544,7 +545,7 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
     assert_eq!(both_sizes(&passes), [broken(order), broken(order)]);
 }
 
-/// The value that an atomic access finds was sent before other stores, and its own was performed after them.
+/// The old value of an atomic access was sent before other stores, and its own store was performed after them.
 #[test]
 fn no_store_is_performed_between_the_read_and_the_write_of_an_atomic_access() {
     let split = "atomicity";
@@ -552,17 +553,17 @@ fn no_store_is_performed_between_the_read_and_the_write_of_an_atomic_access() {
     search(SPLIT_ATOMIC, 1, 1).unwrap();
     let none = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     assert_eq!(search(&none, 2, 1), broken(split));
-    // Stores of others wait.
+    // Stores of other remotes stall.
     let waits = SPLIT_ATOMIC.replace(
         "L A | Write | write, send Done | stay",
         "L | Write | write, send Done | stay; A | Write | leave",
     );
     search(&waits, 2, 1).unwrap();
-    // The answer has the store already.
+    // The response already contains the store.
     let late = waits.replace("aside, send Old", "write, send Old");
     let late = late.replace("write aside, send Done", "send Done");
     assert_eq!(search(&late, 2, 1), broken(split));
-    // Reads and writes in one step.
+    // The home reads and writes in one step.
     for (texts, found) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
         let root = env!("CARGO_MANIFEST_DIR");
         let so = std::fs::read_to_string(format!("{root}/../../ordering/so.coh")).unwrap();

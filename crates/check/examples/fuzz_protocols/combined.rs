@@ -1,6 +1,6 @@
-//! Random designs from parts: posted, awaited and atomic stores, deferred at their home or not, copies that are passed on, and
-//! sharers of which one is chosen; with registers that join lines, several homes and networks; and one mutation of a row in
-//! some of them.
+//! Random designs from parts: posted, awaited and atomic stores, deferred at their home or not, copies that are passed
+//! on, and sharers of which one is chosen. Designs may have registers that couple lines, several homes and networks,
+//! and some have one mutated row.
 
 use super::generate::Random;
 use super::templates::{blocking, chatter, messages, posted, rows, through, token, Row, Template};
@@ -15,7 +15,7 @@ pub fn design(random: &mut Random) -> Template {
         _ => older(random),
     };
     if random.once_in(3) {
-        // Some mutations change nothing that the rows have.
+        // Some mutations apply to no row.
         for _ in 0..20 {
             if mutate(random, &mut template) {
                 break;
@@ -48,7 +48,7 @@ impl Parts {
         self.home += "\n";
     }
 
-    /// Declares a variable of the remote (0) or the home (1), for each line or for all.
+    /// Declares a variable of the remote (0) or the home (1), one per line or a register.
     fn declare(&mut self, side: usize, register: bool, variable: (&'static str, &'static str)) {
         match register {
             true => self.registers[side].push(variable),
@@ -85,7 +85,7 @@ impl Parts {
     }
 }
 
-/// Remotes of a design, and homes, on so many lines.
+/// Numbers of remotes, lines and homes of a design.
 fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
     let remotes = match (lines, small) {
         (1, _) => random.of(&[1, 2, 2, 2, 2, 3]),
@@ -95,7 +95,7 @@ fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
     (remotes, lines, 1 + random.below(usize::from(lines)) as u8)
 }
 
-/// Orders and networks, written with `CAP` where a capacity may stand. The first ones are those that the design needs.
+/// Orders and networks, with `CAP` in place of a capacity. Those in `sound` are sufficient for the design.
 fn shared(random: &mut Random, sound: &[&str], other: &[&str]) -> String {
     let chosen = match random.below(4) {
         0 => random.of(other),
@@ -266,11 +266,11 @@ fn memory(random: &mut Random, lines: u8) -> Template {
     )
 }
 
-/// One copy with all rights, which the home calls back.
+/// One copy with all permissions, which the home recalls.
 fn owner(random: &mut Random, lines: u8) -> Template {
     let (evict, atomic) = (random.below(4) > 0, random.once_in(3));
     let room = random.once_in(3);
-    // Without evictions an entry for all lines would be kept for ever.
+    // Without evictions, an entry shared by all lines would never be freed.
     let slot = lines > 1 && random.once_in(2);
     let nack = slot && random.below(3) > 0;
     let mut parts = Parts {
@@ -375,7 +375,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     )
 }
 
-/// Copies to read that are passed on by one of the sharers, and stores that the home defers until all copies are gone.
+/// Shared copies that one of the sharers passes on, and stores that the home defers until all copies are gone.
 fn sharers(random: &mut Random) -> Template {
     let (evict, write) = (random.once_in(2), random.below(3) > 0);
     let mut parts = Parts {
@@ -421,7 +421,7 @@ fn sharers(random: &mut Random) -> Template {
         );
         parts.home("A | Evict | sharers -= { sender }, send Done | stay");
     } else {
-        // A sharer that nothing is asked of any more.
+        // A sharer that receives no more requests.
         parts.remote("I | Fetch | send Miss | stay");
     }
     if write {

@@ -1,10 +1,10 @@
-//! Random well-formed protocol texts: a sound protocol, decorated with variables, fields, guards and assignments of every
-//! type and operator that change nothing of what it does, and now and then a row that is not as it should be.
+//! Random well-formed protocols: a sound protocol, decorated with variables, fields, guards and assignments of every
+//! type and operator that do not change its behaviour. Some protocols have one wrong row.
 
 use super::combined::design;
 use super::templates::{blocking, chatter, posted, through, token, Row, Template};
 
-/// The same numbers for the same seed, whatever the machine.
+/// Pseudorandom numbers that depend on the seed alone, on any machine.
 pub struct Random(u64);
 
 impl Random {
@@ -65,7 +65,7 @@ struct Named {
     ty: Type,
 }
 
-/// What an expression may speak of.
+/// Values that an expression may read.
 #[derive(Clone, Default)]
 struct Scope {
     home: bool,
@@ -78,13 +78,14 @@ struct Generator {
     remotes: u16,
     /// Variables of the remote and of the home that the decoration may change.
     variables: [Vec<Named>; 2],
-    /// The home's variables that the protocol itself has.
+    /// Variables of the home that the protocol itself has.
     own: Vec<Named>,
     /// Further fields of each message.
     fields: Vec<Vec<Named>>,
-    /// Whether the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
+    /// True if the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
     array: bool,
-    /// Whether two lines are joined: by registers, by messages about no line, and by homes, where there are two.
+    /// Number of homes, if two lines are coupled: by registers, by messages about no line, and by homes if there are
+    /// two.
     joined: Option<u8>,
     /// True if the variables that a design is decorated with are registers.
     in_registers: bool,
@@ -92,23 +93,23 @@ struct Generator {
     numbered: bool,
 }
 
-/// The texts from this number on are designs of several parts, decorated less: posted, awaited and atomic stores, deferred or
-/// not, copies that are passed on, registers that join lines, several homes, and networks.
+/// First number of the designs of several parts, with less decoration. They have posted, awaited and atomic stores,
+/// deferred or not, copies that are passed on, registers that couple lines, several homes, and networks.
 pub const COMBINED: u64 = 1 << 36;
 
-/// The texts from this number on have posted stores and atomic accesses, which the home performs rightly or not.
+/// First number of the protocols with posted stores and atomic accesses, which the home performs correctly or not.
 pub const POSTED: u64 = 1 << 35;
 
-/// The texts from this number on have stores that the home sets aside, and performs in any order with what else it writes.
+/// First number of the protocols with stores that the home defers, and performs in any order with its other writes.
 pub const ASIDE: u64 = 1 << 34;
 
-/// The texts from this number on have two lines, registers, and one home or two.
+/// First number of the protocols with two lines, registers, and one home or two.
 pub const JOINED: u64 = 1 << 33;
 
-/// The texts from this number on have arrays, so that those before are what they always were.
+/// First number of the protocols with arrays. Smaller numbers keep their earlier protocols.
 pub const ARRAYS: u64 = 1 << 32;
 
-/// The text with this number, for which the same number always stands.
+/// The protocol of this number, the same in every version.
 pub fn protocol(seed: u64) -> String {
     let mut random = Random::new(seed);
     let template = match random.below(5) {
@@ -152,7 +153,7 @@ pub fn protocol(seed: u64) -> String {
     generator.text(template)
 }
 
-/// Stores set aside, with the writes of memory in any order in one text of two.
+/// Deferred stores, with the writes of memory in any order in every second protocol.
 fn set_aside(random: &mut Random) -> Template {
     let mut template = through();
     let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write aside");
@@ -168,7 +169,7 @@ fn set_aside(random: &mut Random) -> Template {
     template
 }
 
-/// Posted stores and atomic accesses, with one row of the home that performs a store wrongly in one text of two.
+/// Posted stores and atomic accesses, with one row of the home that performs a store wrongly in every second protocol.
 fn stores_posted(random: &mut Random) -> Template {
     let mut template = posted();
     let fault = random.below(8);
@@ -226,7 +227,7 @@ impl Generator {
     }
 
     fn text(&mut self, mut template: Template) -> String {
-        // A design is mutated when it is made.
+        // A design has already been mutated.
         let wrong = template.size.is_none() && self.random.once_in(5);
         if wrong {
             self.spoil(&mut template);
@@ -250,7 +251,7 @@ impl Generator {
         }
         let order = self.random.of(template.orders);
         if !order.is_empty() {
-            // Without another draw: a seed makes the protocol that it always made.
+            // Without another draw, so that a seed keeps its protocol.
             let per_line = match out.len() % 3 {
                 0 => " per line",
                 _ => "",
@@ -299,7 +300,7 @@ impl Generator {
             let array = (self.array && home)
                 .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
             if self.joined.is_some() {
-                // What is of a line by itself, and what joins them.
+                // Variables of each line, and registers that couple lines.
                 let more: Vec<String> = more.collect();
                 let own: Vec<String> = own.collect();
                 if !own.is_empty() {
@@ -418,7 +419,7 @@ impl Generator {
         }
     }
 
-    /// A row as it is, or twice: once under a further guard, each time with other decorations.
+    /// A row once, or twice: the first under an additional guard, each with other decorations.
     fn rows(&mut self, row: &Row, template: &Template) -> String {
         if row.states == "-" {
             let actions = row.actions.join(", ");
@@ -430,7 +431,7 @@ impl Generator {
         }
         let scope = self.scope(row, template);
         let mut out = String::new();
-        // What waits for a message would wait for ever.
+        // A row that stalls a message would stall it for ever.
         let split = self.random.once_in(3) && !row.next.is_empty() && !scope.named.is_empty();
         if split {
             let (mut guards, mut assignments) = (Vec::new(), Vec::new());
@@ -517,7 +518,7 @@ impl Generator {
         )
     }
 
-    /// A change of one element, of all, or of those of a set.
+    /// A change of one element, of all elements, or of those of a set.
     fn change_of_array(&mut self, scope: &Scope) -> String {
         let value = self.random.of(&["0", "1", "wide"]);
         match self.random.below(6) {
@@ -536,7 +537,7 @@ impl Generator {
         }
     }
 
-    /// An action of the protocol itself; what it sends has all its fields.
+    /// An action of the protocol itself; its sends get values for all fields.
     fn action(&mut self, action: &str, scope: &Scope, template: &Template) -> String {
         let Some(send) = action.strip_prefix("send ") else {
             return action.to_string();
@@ -567,7 +568,7 @@ impl Generator {
         format!("send {name}{fields}{space}{rest}")
     }
 
-    /// A change of a number with the guard that makes it fit.
+    /// A change of a number, with the guard under which the result is in range.
     fn step(&mut self, scope: &Scope) -> Option<(String, String)> {
         let own = self.variables[usize::from(scope.home)].clone();
         let numbers: Vec<&Named> = (own.iter())
@@ -598,7 +599,7 @@ impl Generator {
         })
     }
 
-    /// The largest value that a number always has room for.
+    /// The largest value that always fits a number.
     fn max(&self, ty: Type) -> u16 {
         match ty {
             Type::Range(max) => max,
@@ -612,7 +613,7 @@ impl Generator {
             return None;
         }
         let Named { name, ty } = self.random.of(&own);
-        // Now and then what need not fit.
+        // Some values need not fit.
         if matches!(ty, Type::Range(_) | Type::Count) && self.random.once_in(60) {
             let sign = self.random.of(&[":=", "+=", "-="]);
             return Some(format!("{name} {sign} {}", self.number(scope, 2)));

@@ -1,4 +1,4 @@
-//! Do all ways to run a protocol text agree?
+//! Comparison of all engines on one protocol.
 
 use super::{programs, simulated};
 use cohkit_check::progress::{progress, Progress};
@@ -17,40 +17,40 @@ use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Step, System, World, Wrong};
 use std::collections::{BTreeMap, HashMap};
 
-/// States of a system that is visited, at most.
+/// Maximum number of states of a system to visit.
 const MOST: usize = 3_000;
 
-/// What execution finds.
+/// Result of the execution.
 pub type Found = cohkit_system::world::Found<World<Current>, Step>;
 
-/// What all agree on.
+/// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreed {
-    /// With so many states.
+    /// Verified, with this number of states.
     Verified(usize),
-    /// A claim does not hold.
+    /// A property is violated.
     Violated,
-    /// There is no room for its messages or states.
+    /// The capacity for messages or states is exceeded.
     Undecided,
 }
 
-/// Why a text cannot be judged, or what is wrong.
+/// Reason why a protocol cannot be judged, or a disagreement.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The front end does not take it.
+    /// The front end rejects it.
     Refused(String),
-    /// Two ways do not agree.
+    /// Two engines disagree.
     Differ(String),
 }
 
-/// A text that was read, and what its controllers do when they are executed.
+/// A protocol, and the result of executing its controllers.
 pub struct Case {
     pub protocol: Protocol,
     pub remotes: Remotes,
     pub found: Found,
 }
 
-/// Reads a text and executes it.
+/// Reads a protocol and executes it.
 pub fn case(text: &str) -> Result<Case, Trouble> {
     let protocol = parse(text).map_err(|errors| {
         let shown = errors.iter().map(|e| e.render("random.coh", text, false));
@@ -67,7 +67,7 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
     })
 }
 
-/// The model of a system, with claims about states and steps alone.
+/// The model of a system, with safety properties alone.
 pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Result<Model, Trouble> {
     let options = system::Options::default();
     let model = system::model(protocol, home, remotes, lines_of(protocol), &options);
@@ -79,12 +79,12 @@ pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Resul
     Ok(model)
 }
 
-/// The lines of a text's own system.
+/// Number of lines of the protocol's own system.
 fn lines_of(protocol: &Protocol) -> u8 {
     protocol.systems[0].lines
 }
 
-/// The home of a text of rows.
+/// The home of a protocol whose home is hand-written.
 pub fn home(protocol: &Protocol) -> &Controller {
     match &protocol.home {
         Home::Controller(home) => home,
@@ -118,7 +118,7 @@ fn brief(report: &Report) -> String {
     format!("{} states, {what}", report.states)
 }
 
-/// Compares a verdict on all states with what execution found.
+/// Compares a verdict on all states with the result of the execution.
 pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
     let any = |what: &[Wrong], violated: bool| {
         (what.iter()).any(|wrong| matches!(wrong, Wrong::Violated(_)) == violated)
@@ -158,8 +158,8 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
     })
 }
 
-/// Whether a model of a text is that of what is executed: its verdict, and its agents state by state.
-// The test of seeded faults, which includes this file, asks it; the example itself judges whole texts.
+/// Checks that a model agrees with the execution: its verdict, and its agents state by state.
+// Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
 #[allow(dead_code)]
 pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
     same("interpreted", &case.found, &run(model, &flat())?)?;
@@ -169,20 +169,21 @@ pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
     }
 }
 
-/// The verdict that all engines agree on, and which of them judged the text.
+/// The verdict that all engines agree on, and the engines that judged the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// The verdict on states and steps.
+    /// The verdict on safety.
     pub agreed: Agreed,
-    /// True if rest is always reachable and everything that begins can be performed. False if that was not judged.
+    /// True if quiescence is always reachable and every access that begins can be performed. False if that was not
+    /// judged.
     pub goes_on: bool,
     /// True if the simulator ran it.
     pub simulated: bool,
-    /// Programs that were run on it.
+    /// Number of programs that were run on it.
     pub programs: u64,
 }
 
-/// Execution against the checker, the simulator, and litmus tests. The seed chooses how it is simulated.
+/// Compares the execution with the checker, the simulator, and litmus programs. The seed chooses the simulation.
 pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     let case = case(text)?;
     let agreed = models(&case)?;
@@ -195,13 +196,13 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     if agreed == Agreed::Undecided {
         return Ok(judged);
     }
-    // True if accesses may be turned away, or kept from beginning, for ever.
+    // True if accesses may be rejected, or kept from beginning, for ever.
     let mut stops = false;
     if let Found::Safe { worlds, lost, .. } = &case.found {
         let again = begins_again(&case, worlds);
         let goes_on = lost.is_none() && performed(&case, again)?;
         judged.goes_on = goes_on;
-        // A request that is turned away is served in some order of events. The simulator may not meet that order.
+        // A rejected request is served in some order of events, which the simulator need not produce.
         stops = !goes_on || !again || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
         judged.programs = run.map_err(Trouble::Differ)?;
@@ -211,7 +212,7 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     Ok(judged)
 }
 
-/// Returns true if each access that begins in some world can begin, or be performed in place, from every world.
+/// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
 fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
@@ -257,8 +258,8 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     })
 }
 
-/// Returns true if everything that begins can be performed, and begin again; compares that with and without symmetry. `again` is false if
-/// some access cannot begin again.
+/// Returns true if every access that begins can be performed, and begin again. Compares the result with and without
+/// symmetry. `again` is false if some access cannot begin again.
 fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
     let Case {
         protocol, remotes, ..
@@ -298,7 +299,8 @@ fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
     }
 }
 
-/// Execution against the checker: interpreted, compiled, over orbits, printed as Murphi and read again; and state by state.
+/// Compares the execution with the checker: interpreted, compiled, over orbits, printed as Murphi and read again, and
+/// state by state.
 pub fn models(case: &Case) -> Result<Agreed, Trouble> {
     let Case {
         protocol,
@@ -333,7 +335,7 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
         | (Outcome::Exceeded { trace, .. }, Outcome::Exceeded { trace: other, .. }) => {
             trace.steps.len() == other.steps.len()
         }
-        // Of a violation and a limit at the same distance each search meets its own first.
+        // If a violation and an exceeded capacity are at the same distance, each search finds another one first.
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
             let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
@@ -353,8 +355,8 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
     Ok(agreed)
 }
 
-/// What is found with one bit a copy, against what is found with words that stores really write. There are ever more of
-/// those, so that only the first worlds are visited: what is wrong in them, and how soon, is wrong with bits, too.
+/// Compares the result with one bit per copy with that of words that stores write. The number of words is unbounded, so
+/// only the first states are visited: each violation in them also occurs with bits, at no greater distance.
 fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Trouble> {
     let room = system::Options::default().capacity;
     let system = System::new(protocol, home(protocol), remotes, lines_of(protocol), room);
@@ -375,8 +377,8 @@ fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Tr
     }
 }
 
-/// Execution against an independent checker of what is printed as Murphi, which says whether all is well and how many
-/// states there are.
+/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns verdict, number of
+/// states, and its output.
 pub fn rumur(
     text: &str,
     checker: impl FnOnce(&Model) -> (bool, u64, String),
@@ -403,7 +405,7 @@ pub fn rumur(
     }
 }
 
-/// What is printed as Murphi is the same model.
+/// Checks that the printed Murphi model is equivalent.
 fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
     let text = print(model, Style::Plain)
         .map_err(|error| Trouble::Differ(format!("it is not printed: {error}")))?;
@@ -414,7 +416,7 @@ fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
     let again = run(&again, &flat())?;
     let alike = match (&plain.outcome, &again.outcome) {
         (Outcome::Verified, Outcome::Verified) => plain.states == again.states,
-        // In Murphi a limit is an error as any other.
+        // In Murphi an exceeded capacity is an error like any other.
         (Outcome::Violated { .. } | Outcome::Exceeded { .. }, Outcome::Violated { .. }) => true,
         _ => false,
     };
@@ -427,7 +429,7 @@ fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
     }
 }
 
-/// Whether rest can always be reached. Of the claims that are not about single states and steps this one is known here.
+/// Checks that the model agrees on whether quiescence is always reachable. It is the only liveness property known here.
 fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble> {
     let options = system::Options::default();
     let lines = lines_of(protocol);
@@ -454,7 +456,7 @@ fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble
     Ok(())
 }
 
-/// The agents of a state, in the checker's names, without what is as it is at first.
+/// The agents of a state, by the checker's names, without initial values.
 fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
     let line = &world.lines[0];
     let mut known = BTreeMap::new();
@@ -467,7 +469,7 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
         let mut slots = at.slots.iter();
         let mut slot = || slots.next().expect("a slot for each value");
         for variable in &of.variables {
-            // A register is of no line.
+            // A register belongs to no line.
             let index = if variable.register { of_all } else { index };
             let place = format!("{name}_{}{index}", variable.name);
             match variable.ty {
@@ -514,13 +516,13 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
     known
 }
 
-/// The same states, as far as agents show them.
+/// Compares the states of model and execution, as far as agents show them.
 fn state_by_state(
     protocol: &Protocol,
     model: &Model,
     worlds: &[World<Current>],
 ) -> Result<(), Trouble> {
-    // Where lines are joined the agents of one say little; all states are counted.
+    // The agents of one line say little about coupled lines; the number of states is compared anyway.
     if lines_of(protocol) > 1 {
         return Ok(());
     }

@@ -1,15 +1,15 @@
-//! Small random protocol texts, run in every way there is.
+//! Small random protocols, executed by every engine.
 //!
 //! ```text
 //! cargo run -p cohkit-check --example fuzz_protocols -- --seed SEED --count COUNT --against ours|rumur|nothing
 //! ```
 //!
-//! Judges the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
-//! `ours`: what its controllers do when they are executed, against the checker's model of them: interpreted, compiled, over
-//! orbits, printed as Murphi and read again, and state by state; with progress, the simulator and its oracle, and programs of
-//! litmus tests. `rumur`: against Rumur, of what is printed. `nothing`: texts are printed and not judged.
-//! What fails is printed with the command that shows it again.
-//! Ends with one line of JSON; exit code 1 after a failure.
+//! Judges the protocols `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. `ours` compares the
+//! execution of the controllers with the checker's model: interpreted, compiled, over orbits, printed as Murphi and
+//! read again, and state by state. It also runs the progress check, the simulator with its oracle, and litmus programs.
+//! `rumur` compares with Rumur's result on the printed model. `nothing` prints the protocols without a judgement. A
+//! failure is printed with the command that reproduces it. The last line of output is JSON; the exit code is 1 after a
+//! failure.
 
 mod combined;
 #[path = "../../../sim/tests/common/mod.rs"]
@@ -27,7 +27,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Failures and refusals that are printed; the others are only counted.
+/// Maximum number of failures and rejections that are printed; the others are only counted.
 const SHOWN: u64 = 5;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Outcomes of programs on a safe text: in every order of events, against the simulator.
+//! Outcomes of programs on a safe protocol: exploration of all orders of events, against the simulator.
 
 use cohkit_litmus::bursts::named;
 use cohkit_litmus::cores::Cores;
@@ -10,14 +10,14 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::Wrong;
 
-/// States of a program that are visited, at most.
+/// Maximum number of states of a program to visit.
 const MOST: usize = 20_000;
 
-/// Runs of a program in the simulator.
+/// Number of runs of a program in the simulator.
 const RUNS: u64 = 4;
 
-/// Programs of as many threads as the system has remotes: of one location, in whose order all accesses are, and of two where
-/// the system has two lines.
+/// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or two
+/// if the system has two lines.
 fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
     let (one, two): (&[&str], &[&str]) = match threads {
         1 => (&["WxRx", "WxWxRx", "RxWxRx"], &["WxWyRxRy"]),
@@ -32,13 +32,13 @@ fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
     let atomics: Vec<Program> = all.iter().map(|(program, _)| atomic(program)).collect();
     all.extend(atomics.into_iter().map(|program| (program, true)));
     if lines > 1 {
-        // Each location is in its order; one thread finds all of its own.
+        // Each location has its own order; a single thread finds all of its own stores.
         all.extend(two.iter().map(|name| (read(name), threads == 1)));
     }
     all
 }
 
-/// The same with atomic additions in place of stores.
+/// The same program with atomic additions in place of stores.
 fn atomic(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
@@ -66,11 +66,11 @@ fn atomic(program: &Program) -> Program {
     program
 }
 
-/// Runs programs on a text of which execution has found nothing wrong. `stops` is true if accesses may be turned away, or kept
-/// from beginning, for ever. Returns how many came to an end.
+/// Runs programs on a protocol that has no violation by execution. `stops` is true if accesses may be rejected, or kept
+/// from beginning, for ever. Returns the number of programs that came to an end.
 ///
 /// # Errors
-/// A sentence, if two of them do not agree.
+/// Two engines disagree; the error is a sentence.
 pub fn compare(
     protocol: &Protocol,
     home: &Controller,
@@ -81,7 +81,7 @@ pub fn compare(
     let threads = system.remotes.total();
     let options = Options {
         most: MOST,
-        // As many lines of each home as the system has.
+        // The system has as many lines at each home.
         placed: Placed::InTurn,
         ..Options::default()
     };
@@ -105,7 +105,8 @@ pub fn compare(
                 ));
             }
         }
-        // The simulator has no networks yet, places lines at homes in every way, and one program of a text shows enough.
+        // The simulator places lines at homes in every way, and one program per protocol is enough. Protocols with
+        // networks are not simulated here.
         let elsewhere = program.locations.len() > 1 && protocol.homes > 1;
         let one = number as u64 == seed % 4 || !ordered;
         if !protocol.networks.is_empty() || elsewhere || !one {

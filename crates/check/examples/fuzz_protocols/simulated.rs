@@ -1,4 +1,4 @@
-//! Does the simulator agree with what executing the controllers of a text can reach?
+//! Comparison of the simulator with the states that executing the controllers can reach.
 
 use super::common::{torture, ACCESSES};
 use cohkit_protocol::controller::{Access, Event};
@@ -12,7 +12,7 @@ use cohkit_sim::statistics::Statistics;
 use cohkit_system::data::Current;
 use cohkit_system::world::{Found, Step, World};
 
-/// The torture of the lines of a text's system with the accesses that the text has rows for.
+/// A torture test of the system's lines with the accesses that the protocol has rows for.
 pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let system = &protocol.systems[0];
     let (lines, homes) = (u32::from(system.lines), protocol.homes);
@@ -47,21 +47,21 @@ fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
     })
 }
 
-/// Results of the runs of a text.
+/// Results of a protocol's runs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Runs {
-    /// Bytes that went to the home.
+    /// Number of bytes sent to the home.
     pub asked: f64,
-    /// True if one has met a violation, other than a lack of progress.
+    /// True if some run found a violation, other than a lack of progress.
     pub met: bool,
 }
 
-/// Compares two runs of a text, one of them with something between the cores and their caches, with all that executing its
-/// controllers can reach. `stops` is true if accesses may be turned away, or kept from beginning, for ever. Nothing if the
-/// text is not simulated.
+/// Compares two runs of a protocol, one of them with a component between cores and caches, with all states that
+/// execution can reach. `stops` is true if accesses may be rejected, or kept from beginning, for ever. `None` if the
+/// protocol is not simulated.
 ///
 /// # Errors
-/// A sentence, if the two do not agree.
+/// The two disagree; the error is a sentence.
 pub fn compare(
     protocol: &Protocol,
     found: &Found<World<Current>, Step>,
@@ -84,7 +84,7 @@ pub fn compare(
                 }
                 runs.asked += get("link_bytes_to_home");
             }
-            // One may wait for what another need not do.
+            // One access may wait for an event that need not happen.
             (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))
                 if lost.is_some() || stops => {}
             (Found::Safe { lost, .. }, Err((_, failure))) => {
@@ -94,7 +94,7 @@ pub fn compare(
                 ));
             }
             (Found::Wrong { .. }, Err((kind, _))) => runs.met |= kind != FailureKind::NoProgress,
-            // A run need not come by what is wrong.
+            // A run need not find every violation.
             (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
         }
     }

@@ -1,17 +1,17 @@
-//! Small protocols that random texts are made of: each is sound where its channels are ordered as it needs.
+//! Small protocols from which random protocols are made. Each is sound if its channels have the orders that it needs.
 
 /// A row before it is decorated.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     pub home: bool,
-    /// `-` for a row about no line.
+    /// States of the row; `-` for a row about no line.
     pub states: String,
     pub event: String,
-    /// The message at hand.
+    /// The message that the row consumes.
     pub message: Option<&'static str>,
     pub guard: String,
     pub actions: Vec<String>,
-    /// Empty where the row leaves its message, `-` where it is about no line.
+    /// Next state. Empty if the row stalls its message, `-` if the row is about no line.
     pub next: String,
 }
 
@@ -27,9 +27,9 @@ pub struct Message {
 /// A protocol before it is decorated.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// Names with ends.
+    /// Names with sender and receiver.
     pub channels: Vec<(&'static str, &'static str)>,
-    /// Orders of which the text has one each, at random.
+    /// Alternatives of orders, from which the protocol gets one each at random.
     pub orders: &'static [&'static [&'static str]],
     pub messages: Vec<Message>,
     pub remote: String,
@@ -42,7 +42,7 @@ pub struct Template {
     pub invariants: &'static [&'static str],
     /// Registers of the remote and of the home, which the decoration leaves alone.
     pub registers: [Vec<(&'static str, &'static str)>; 2],
-    /// Further orders, and networks, as they are written.
+    /// Further orders, and networks, in the protocol language.
     pub shared: String,
     /// Remotes, lines and homes of the system, if they are part of the design.
     pub size: Option<(u16, u8, u8)>,
@@ -62,7 +62,7 @@ pub fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Messag
     of.iter().map(message).collect()
 }
 
-/// Rows written as in texts.
+/// Parses rows in the protocol language.
 pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let row = |line: &str| {
@@ -108,7 +108,7 @@ fn template(
     }
 }
 
-/// One copy of the line, asked for, kept and put back.
+/// One copy of the line, requested, kept and put back.
 pub fn token() -> Template {
     let messages = messages(&[
         ("request", "Get", ""),
@@ -162,7 +162,7 @@ pub fn token() -> Template {
     made
 }
 
-/// Readers and a writer, and a home that does one thing after the other.
+/// Readers and a writer, and a home that serves one request at a time.
 pub fn blocking() -> Template {
     let messages = messages(&[
         ("request", "GetS", ""),
@@ -229,7 +229,7 @@ pub fn blocking() -> Template {
     made
 }
 
-/// A writer that gives its copy back, and stores that are sent to the home, which sets them aside meanwhile.
+/// A writer that gives its copy back, and stores that are sent to the home, which defers them meanwhile.
 pub fn through() -> Template {
     let messages = messages(&[
         ("request", "Get", ""),
@@ -280,7 +280,7 @@ pub fn through() -> Template {
     )
 }
 
-/// Agents that pass each other messages, with no right to anything.
+/// Agents that pass each other messages, without any permission.
 pub fn chatter() -> Template {
     let messages = messages(&[
         ("up", "Ask", ""),
@@ -321,8 +321,8 @@ pub fn chatter() -> Template {
     )
 }
 
-/// Posted stores, which the home defers, beside stores that are acknowledged and atomic accesses. All that a remote asks of the
-/// line is in one order, or not.
+/// Posted stores, which the home defers, beside acknowledged stores and atomic accesses. All requests of a remote to
+/// the line are in one order, or in none.
 pub fn posted() -> Template {
     let messages = messages(&[
         ("put", "Post", "partial store"),

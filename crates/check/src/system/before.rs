@@ -1,17 +1,18 @@
-//! Sets that a row chooses from and receivers of its messages, in terms of the values before the row. Rules need them in
-//! their guards.
+//! Sets that a row chooses from and receivers of its messages, in terms of the values before the row. Rules need them
+//! in their guards.
 
 use cohkit_protocol::controller::{Expression, Set, Statement, Target};
 use cohkit_protocol::protocol::{MessageId, VariableId};
 
-/// Values that a row has set so far, in terms of the values before the row; `None` where that is not followed.
+/// Values that a row has assigned so far, in terms of the values before the row; `None` if a value cannot be expressed
+/// so.
 #[derive(Default)]
 struct Before {
     singles: Vec<(VariableId, Option<Expression>)>,
     sets: Vec<(VariableId, Option<Set>)>,
 }
 
-/// Whom a row sends a message, in terms of the values before the row.
+/// Receiver of a message, in terms of the values before the row.
 pub(super) enum Sent {
     /// The home of the line.
     Home,
@@ -36,7 +37,8 @@ pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>
     None
 }
 
-/// The messages that a row sends, and whom. What the row chooses is [`Expression::Each`]; `asks` says which messages matter.
+/// The messages that a row sends, with their receivers. [`Expression::Each`] is the member that the row chooses; `asks`
+/// selects the messages.
 pub(super) fn sent(
     body: &[Statement],
     asks: &dyn Fn(MessageId) -> bool,
@@ -83,7 +85,7 @@ pub(super) fn sent(
 }
 
 impl Before {
-    /// Takes a statement into account.
+    /// Records the effect of a statement.
     fn after(&mut self, statement: &Statement) {
         match statement {
             Statement::Choose(variable, _) => {

@@ -1,4 +1,4 @@
-//! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
+//! Effects of rows: statements of controllers, sends, writes, and notes for charts.
 
 use cohkit_protocol::controller::{Access, Statement};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
@@ -15,11 +15,11 @@ use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
 use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
-/// How charts mark that a write that was under way has its effect.
+/// Text of a performed write in charts, for a write that was outstanding.
 const PERFORMS: &str = "performs the write";
 
 impl<'p> System<'p> {
-    /// Statements in order.
+    /// Lowers statements in order.
     pub fn statements(
         &mut self,
         moment: &mut Execution,
@@ -32,8 +32,7 @@ impl<'p> System<'p> {
         Ok(out)
     }
 
-    /// Statements that are carried out for some agents, or not at all: what the rest of the row has at hand must not
-    /// depend on them.
+    /// Lowers statements that run for some agents only, or not at all. The rest of the row must not depend on them.
     fn part(
         &mut self,
         moment: &mut Execution,
@@ -152,7 +151,7 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    /// The bytes of the message at hand are written to memory.
+    /// Writes the bytes of the current message to memory.
     fn write_memory(
         &mut self,
         moment: &mut Execution,
@@ -176,7 +175,7 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    /// The access under way ends.
+    /// Completes the outstanding access.
     fn done(&mut self, moment: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (moment.context, moment.context.line.clone());
         match moment.done {
@@ -193,7 +192,7 @@ impl<'p> System<'p> {
                 moment.copy = Expr::Bool(true);
             }
             Done::Ends(Ending::Sent) => out.extend(self.store_ends(context)),
-            // What a message brings was judged when it was sent.
+            // The copy of a message was checked when it was sent.
             Done::Ends(Ending::Read) if self.facts.coherent && moment.brought.is_none() => {
                 out.extend(self.in_order(context, false));
                 let old = "a read ends with an old copy";
@@ -206,7 +205,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// All lines of a remote that are in one state go to another.
+    /// Moves all lines of a remote in one state to another.
     fn every_line(&mut self, own: &Expr, from: StateId, to: StateId) -> Stmt {
         let remote = self.remote.controller;
         let holds = |state: StateId| remote.states[state.index()].holds_line;
@@ -226,7 +225,7 @@ impl<'p> System<'p> {
         })
     }
 
-    /// A store reaches memory, if the device holds no lock that keeps it off.
+    /// Performs a store in memory, and asserts that the device holds no lock.
     fn store_to_memory(&mut self, line: &Expr, whole: bool) -> Vec<Stmt> {
         let said = "a store reaches memory while the device holds the lock";
         let mut out: Vec<Stmt> = self.may_write(line).into_iter().collect();
@@ -241,7 +240,7 @@ impl<'p> System<'p> {
         out
     }
 
-    /// The bytes of the message at hand are kept.
+    /// Defers the store of the current message.
     fn set_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
@@ -266,7 +265,7 @@ impl<'p> System<'p> {
         ])
     }
 
-    /// The bytes that were kept reach memory.
+    /// Performs the deferred store in memory.
     fn write_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let Some(aside) = self.aside else {
@@ -286,7 +285,7 @@ impl<'p> System<'p> {
         out.push(choose(whole.clone(), all, part));
         out.extend([from.set(0), whole.set(false)]);
         if let (true, Some(brought)) = (self.facts.coherent, &mut moment.brought) {
-            // The copy that the row takes was made without that store.
+            // The received copy does not contain that store.
             *brought = Expr::Bool(false);
             if moment.taken.is_none() {
                 moment.copy = Expr::Bool(false);
@@ -295,7 +294,7 @@ impl<'p> System<'p> {
         Ok(out)
     }
 
-    /// That the device's lock is none of these, if it can be.
+    /// Asserts that the device's lock has none of these levels. `None` if the device cannot lock lines.
     pub fn unlocked(&self, line: &Expr, levels: &[u32], said: &str) -> Option<Stmt> {
         let device = self.device?;
         if !self.home.controller.locals.iter().any(|local| local.locks) {
@@ -314,14 +313,14 @@ impl<'p> System<'p> {
         SystemError::Meaningless(format!("a row of {agent} {what}"))
     }
 
-    /// Instead of a value that an expression cannot have where it stands: the system is refused.
+    /// Records that an expression has no meaning in its place, so that the system is rejected. Returns a placeholder.
     pub fn senseless(&mut self, context: &Context, what: &str) -> Expr {
         let error = self.meaningless(what, context);
         self.senseless.get_or_insert(error);
         Expr::Int(0)
     }
 
-    /// Begins a memory operation.
+    /// Starts a memory operation.
     fn start(
         &self,
         context: &Context,
@@ -402,8 +401,8 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    /// The effect of a write on everything but the copy written: all other copies are old.
-    /// Where copies may be old, nobody asks.
+    /// Effect of a write on all copies but the written one: they become stale. Empty without the coherence guarantee,
+    /// as the bits are not read there.
     pub fn make_all_old(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
         if !self.facts.coherent {
             return Vec::new();
@@ -450,7 +449,7 @@ impl<'p> System<'p> {
         out
     }
 
-    /// Whether a copy of the line other than one remote's, or other than memory's, is current.
+    /// True if a copy of the line other than that of the remote `own` (`None`: memory) is current.
     pub fn another_is_current(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
         if !self.facts.coherent {
             return Expr::Bool(false);
@@ -514,7 +513,7 @@ impl<'p> System<'p> {
         found
     }
 
-    /// That no answer to a read that begins is on its way with a copy that is old already.
+    /// Asserts that no response to a read that begins is in flight with a copy that is already stale.
     pub fn answered_before(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
         let answers = self.facts.answers(read).to_vec();
         let mut out = Vec::new();
@@ -537,7 +536,8 @@ impl<'p> System<'p> {
         out
     }
 
-    /// Returns true if a message of a flow is in flight to the current agent with a copy of the line; with `old`, an old copy.
+    /// Returns true if a message of a flow is in flight to the current agent; with `old`, only one with a stale copy of
+    /// the line.
     fn in_flight_to(
         &mut self,
         flow: usize,
@@ -575,7 +575,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// Whether the messages of a flow carry a copy of the line.
+    /// True if the messages of a flow carry a copy of the line.
     pub fn carries_line(&self, flow: usize) -> bool {
         self.protocol
             .message(self.flows[flow].message)
@@ -583,7 +583,7 @@ impl<'p> System<'p> {
             .line()
     }
 
-    /// The types that index a counted flow below the line and above `current`.
+    /// The types that index a counted flow between the line and the current bit.
     pub fn cell_types(&self, flow: usize) -> Vec<TypeId> {
         let flow = &self.flows[flow];
         let ends = usize::from(flow.direction.leaves_remote())
@@ -603,7 +603,7 @@ impl<'p> System<'p> {
         self.nest_statements(&types, place, &mut |_, place| body(place))
     }
 
-    /// Whether something holds of some cell of a counted flow.
+    /// True if `claim` holds for some cell of a counted flow.
     pub fn some_cell(&mut self, flow: usize, place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
         let types = self.cell_types(flow);
         self.nest_claim(&types, place, &mut |_, place| claim(place))
@@ -628,7 +628,7 @@ impl<'p> System<'p> {
         self.nest_statements(&types, place, body)
     }
 
-    /// Whether something holds of some queue of a group that has messages about a line.
+    /// True if `claim` holds for some queue of a group for messages about a line.
     pub fn some_queue(
         &mut self,
         queue: usize,
@@ -687,17 +687,17 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The line of a note, where there are several.
+    /// The line of a note, if the system has several lines.
     pub fn note_line(&self, line: &Expr) -> Option<Expr> {
         (self.lines > 1).then(|| line.clone())
     }
 
-    /// A note that an agent acts. `visible`: whether the home can see it.
+    /// Note of an agent's act. `visible` is true if the home can observe it.
     pub fn tells(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
         note(agent.into(), act, self.note_line(line), visible)
     }
 
-    /// A note that an agent sends or receives a message.
+    /// Note that an agent sends or receives a message.
     pub fn tells_of(
         &self,
         message: MessageId,
@@ -711,7 +711,7 @@ impl<'p> System<'p> {
         note(agent, act, line, visible)
     }
 
-    /// A note that an agent does something of its own.
+    /// Note that an agent does something without a message.
     pub fn does(&self, agent: impl Into<Expr>, line: &Expr, what: &str, visible: bool) -> Stmt {
         let does = Act::Does(vec![Piece::Text(what.to_string())]);
         self.tells(agent, does, line, visible)
@@ -732,7 +732,7 @@ impl<'p> System<'p> {
         words
     }
 
-    /// A value in the words of its type.
+    /// A value in the notation of its type.
     pub fn value_words(&self, ty: ValueType, value: &Expr) -> Phrase {
         let text = |words: &str| vec![Piece::Text(words.to_string())];
         match ty {
@@ -755,7 +755,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// A set in words, of each possible member whether it is inside.
+    /// A set in words. `inside` gives for each possible member whether it is in the set.
     pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
         let text = |words: &str| Piece::Text(words.to_string());
         let mut words = vec![text("{")];

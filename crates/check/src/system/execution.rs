@@ -1,4 +1,4 @@
-//! A row being carried out, as all kinds of statements need it.
+//! The row being lowered, as all kinds of statements need it.
 
 use cohkit_protocol::protocol::MessageId;
 use cohkit_system::plan::Done;
@@ -8,19 +8,19 @@ use super::expressions::Context;
 use super::tickets::Taking;
 use cohkit_engine::model::Expr;
 
-/// A row being carried out.
+/// The row being lowered.
 pub(super) struct Execution<'c> {
     pub context: &'c Context,
-    /// The message being taken, and whether the copy of the line that it or the memory brings is current.
+    /// The message being consumed, and the current bit of the copy that this message or memory carries.
     pub taken: Option<MessageId>,
     pub brought: Option<Expr>,
     /// True if the copy that an outgoing message gets is current.
     pub copy: Expr,
     pub done: Done,
-    /// True if the write that `done` ends writes a part of the line.
+    /// True if the write that `done` completes covers a part of the line.
     pub keeps_a_part: bool,
     /// Relation of the next message with the store's bytes to the store.
     pub send: StoreSend,
-    /// The store that comes with the message being taken, if that is followed.
+    /// The store of the message being consumed, if stores are tracked.
     pub taking: Option<Taking>,
 }

@@ -1,7 +1,7 @@
-//! Expressions of controllers, in the model's terms.
+//! Lowering of controllers' expressions.
 //!
-//! Values are numbers (see [`super::layout::largest`]), but for sets of remotes, which are arrays in variables:
-//! a set is asked for its members instead of being built.
+//! Values are numbers (see [`super::layout::largest`]), except sets of remotes, which are arrays in variables. A set is
+//! never built: an expression tests its members.
 
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::{Type, VariableId as Name};
@@ -11,27 +11,27 @@ use cohkit_protocol::written_out::Homes;
 use super::layout::{Side, System};
 use cohkit_engine::model::{Expr, Place};
 
-/// What an expression of a row may speak of.
+/// Values that the expressions of a row may read.
 #[derive(Clone)]
 pub(super) struct Context {
-    /// Whether the row is the home's.
+    /// True if the row belongs to the home.
     pub home: bool,
-    /// The line concerned.
+    /// The line of the event.
     pub line: Expr,
-    /// Index of the remote whose row it is.
+    /// Index of the remote that executes the row.
     pub own: Option<Expr>,
-    /// Index of the remote that sent the message at hand.
+    /// Index of the remote that sent the current message.
     pub sender: Option<Expr>,
-    /// The values of the fields of the message at hand.
+    /// Field values of the current message.
     pub fields: Vec<Expr>,
-    /// Index of the remote a loop or quantifier is at.
+    /// Index of the remote in the current iteration of a loop or quantifier.
     pub each: Option<Expr>,
-    /// Index of the remote that the row chooses, if it finds one.
+    /// Index of the remote that the row chooses, if it chooses one.
     pub chosen: Option<Expr>,
 }
 
 impl Context {
-    /// The same inside a loop or quantifier.
+    /// The context inside a loop or quantifier.
     pub fn with_each(&self, each: Expr) -> Context {
         Context {
             each: Some(each),
@@ -48,7 +48,7 @@ impl Context {
         }
     }
 
-    /// The index of a remote that needs no computing.
+    /// The index of a remote that needs no computation.
     pub fn known(&self, e: &Expression) -> Option<Expr> {
         match e {
             Expression::Own => self.own.clone(),
@@ -60,7 +60,7 @@ impl Context {
 }
 
 impl<'p> System<'p> {
-    /// The kind of agent whose row it is.
+    /// The kind of agent that executes the row.
     pub fn side_of(&self, context: &Context) -> &Side<'p> {
         self.side(context.home)
     }
@@ -84,7 +84,7 @@ impl<'p> System<'p> {
     pub fn given(&mut self, context: &Context, value: &Value) -> Expr {
         match value {
             Value::Single(value, _) => self.number(context, value),
-            // The members' powers of two.
+            // Sum of the members' powers of two.
             Value::Set(set) => self.sum(|system, i| {
                 let member = system.member(context, set, i.into());
                 member.then(1 << i, 0)
@@ -102,7 +102,7 @@ impl<'p> System<'p> {
                 Some(index) => index + 1,
                 None => self.senseless(context, "names a remote where there is none to name"),
             },
-            // The home is none of the remotes.
+            // The home is not among the remotes, so as a sender it is 0.
             E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),
             E::State => {
                 let positions = self.positions(context.home);
@@ -146,7 +146,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// A field of the message at hand.
+    /// A field of the current message.
     fn field(&mut self, context: &Context, field: u8) -> Expr {
         match context.fields.get(usize::from(field)) {
             Some(value) => value.clone(),
@@ -154,13 +154,13 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The sum of something over all remotes.
+    /// Sum over all remotes.
     fn sum(&mut self, mut of: impl FnMut(&mut Self, i32) -> Expr) -> Expr {
         let first = of(self, 0);
         (1..self.remotes).fold(first, |sum, i| sum + of(self, i))
     }
 
-    /// Whether a condition holds.
+    /// Truth value of a condition.
     pub fn truth(&mut self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
@@ -231,12 +231,12 @@ impl<'p> System<'p> {
         })
     }
 
-    /// Whether the remote with this index is in a set.
+    /// True if the remote with this index is a member of a set.
     pub fn member(&mut self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
             Set::Empty => Expr::Bool(false),
             Set::All(_) if !self.protocol.several_tables() => Expr::Bool(true),
-            // What a remote is follows from its state, so that remotes are interchangeable all the same.
+            // The kind of a remote follows from its state, so remotes stay symmetric.
             Set::All(kind) => {
                 let state = self.remote.state.at(&context.line).at(remote);
                 self.kinds().of(state).is(i32::from(kind.0))
@@ -262,7 +262,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// One value of an array.
+    /// An element of an array.
     pub fn element(&mut self, context: &Context, array: Name, at: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array { over, then, .. } =
@@ -280,7 +280,7 @@ impl<'p> System<'p> {
         place
     }
 
-    /// The number of a line's home; what is about no line has it in the place of a line.
+    /// Number of a line's home. A message about no line has the home's number in place of the line.
     pub fn home_of(&self, line: &Expr) -> Expr {
         match i32::from(self.protocol.homes) {
             1 => Expr::Int(0),
@@ -289,8 +289,8 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The index of the remote that an expression names. If it names none, the index lies outside every array,
-    /// which the search reports.
+    /// The index of the remote that an expression names. If it names none, the index is outside every array, which the
+    /// search reports.
     pub fn remote_index(&mut self, context: &Context, e: &Expression) -> Expr {
         match context.known(e) {
             Some(index) => index,

@@ -1,4 +1,4 @@
-//! The variables of a system's state, and ways to reach them.
+//! State variables of a system, and access to them.
 
 use cohkit_base::sequence::{homes, lifeline};
 use cohkit_base::words::counted;
@@ -25,7 +25,7 @@ use cohkit_engine::model::{
     Deadlock, Expr, Model, ModelError, Number, Place, Stmt, TableId, TypeId, VariableId,
 };
 
-/// What a memory slot holds, by label.
+/// Labels of the states of a memory operation.
 pub(super) mod slot {
     pub const IDLE: u32 = 0;
     pub const READ: u32 = 1;
@@ -45,37 +45,37 @@ pub(super) mod slot {
     ];
 }
 
-/// The device's lock, by label.
+/// Labels of the states of the device's lock.
 pub(super) mod lock {
     pub const NONE: u32 = 0;
     /// The device may read.
     pub const READ: u32 = 1;
     /// The device may read and write.
     pub const WRITE: u32 = 2;
-    /// The unlock has been taken and not yet confirmed.
+    /// The home has consumed the unlock and not yet acknowledged it.
     pub const GIVEN_BACK: u32 = 3;
     pub const LABELS: [&str; 4] = ["unlocked", "reading", "writing", "given_back"];
 }
 
-/// One kind of agent in the model.
+/// One kind of agent in the model: the remotes or the home.
 pub(super) struct Side<'p> {
     pub controller: &'p Controller,
-    /// Distinguishes the home from the remotes.
+    /// True for the home.
     pub home: bool,
     /// The enumeration of its states.
     pub states: TypeId,
     /// Its current state, per line (and remote).
     pub state: VariableId,
-    /// Its variables, per line (and remote).
+    /// Its variables, per line (and remote); registers without the line.
     pub variables: Vec<VariableId>,
     pub tables: Vec<TableId>,
-    /// The right each state gives: 0, 1, 2.
+    /// Permission of each state: 0, 1 or 2.
     pub right: TableId,
-    /// Whether each state waits for nothing.
+    /// Per state, true if it is stable.
     pub stable: TableId,
 }
 
-/// Who sends to whom.
+/// Sort of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
     ToHome,
@@ -93,61 +93,62 @@ impl Direction {
     }
 }
 
-/// One kind of message in one direction.
+/// One message type in one direction.
 pub(super) struct Flow {
     pub message: MessageId,
     pub direction: Direction,
-    /// Per field of the message: its value where every send gives the same constant, and so it needs no place.
+    /// Per field of the message, its value if every send gives the same constant. Such a field is not stored.
     pub constants: Vec<Option<u16>>,
-    /// Types of the fields that have a place, in order; then that of tickets; at last, if others stay behind these, whether
-    /// one does that was sent later.
+    /// Types of the stored fields, in order, followed by that of the ticket if it is stored. The last one is the bit of
+    /// [`Flow::goes_before`].
     pub stored: Vec<TypeId>,
-    /// The tickets of the stores that it carries, if these are followed.
+    /// Tickets of the stores that it carries, if stores are tracked.
     pub tickets: Option<Tickets>,
-    /// Whether that is so.
+    /// True if other messages stay behind these. Each message then has a bit: true if such a message has been sent
+    /// later.
     pub goes_before: bool,
     pub storage: Storage,
-    /// In a queue: which part of an entry holds each of them.
+    /// In a queue: the column of the entry that holds each stored field.
     pub columns: Vec<usize>,
-    /// Most of them in flight per sender and receiver (and line, if unordered).
+    /// Maximum number in flight per sender and receiver (and line, if unordered).
     pub capacity: i32,
-    /// The property that a further one violates, if the capacity is a bound that the text states.
+    /// The property that a further message violates, if the capacity is a bound declared in the protocol file.
     pub bound: Option<String>,
 }
 
-/// Where the messages of a flow are.
+/// Storage of a flow's messages.
 #[derive(Clone, Copy)]
 pub(super) enum Storage {
-    /// Counted: line, sender, receiver, fields, current -> number.
+    /// A counter, indexed by line, sender, receiver, stored values and current bit.
     Counted(VariableId),
-    /// In this queue, under this label.
+    /// A queue by its index, and the label of the message type in it.
     Queued(usize, u32),
 }
 
-/// The ordered messages of one group in one direction.
+/// The queues of one ordered group in one direction.
 pub(super) struct Queue {
     pub direction: Direction,
-    /// Index of its channels into the protocol's orders.
+    /// Index of the order of its channels in the protocol.
     pub order: usize,
     pub variable: VariableId,
-    /// The enumeration of message kinds; its first label stands for none.
+    /// The enumeration of message types; its first label is that of an empty slot.
     pub kinds: TypeId,
     pub positions: TypeId,
     pub capacity: i32,
-    /// Whether there is one for each line; otherwise there is one for each home, and an entry says which line it is about.
+    /// True if each line has its own queue; otherwise each home has one, and an entry holds the number of its line.
     pub per_line: bool,
-    /// Whether an entry says if its copy of the line is current.
+    /// True if entries have the current bit of a copy of the line.
     pub carries_line: bool,
-    /// True if an entry has the ticket of a store.
+    /// True if entries hold the ticket of a store.
     pub tickets: bool,
-    /// Between homes: the type of the number of the home that sends.
+    /// Between homes: the type of the sending home's number.
     pub senders: Option<TypeId>,
-    /// The names of its channels.
+    /// Names of its channels.
     pub name: String,
 }
 
 impl Queue {
-    /// Whether an entry of the queue that has messages about a line is about it.
+    /// True if an entry is about the line.
     pub fn about(&self, entry: &Place, line: &Expr) -> Expr {
         match self.per_line {
             true => Expr::Bool(true),
@@ -156,10 +157,10 @@ impl Queue {
     }
 }
 
-/// The device behind the home, if the home has local operations.
+/// The device behind the home, if the home has local operations. With backing permission, the outer level.
 #[derive(Clone, Copy)]
 pub(super) struct Device {
-    /// The operation asked for: 0, or its index plus 1.
+    /// The requested operation: 0, or its index plus 1.
     pub asked: VariableId,
     /// The operation accepted and not yet acknowledged: 0, or its index plus 1.
     pub accepted: VariableId,
@@ -168,7 +169,7 @@ pub(super) struct Device {
     pub agent: i32,
 }
 
-/// The memory's slot, if the home has asynchronous memory.
+/// The memory operation, if the home has split memory.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
     pub states: TypeId,
@@ -176,14 +177,14 @@ pub(super) struct Slot {
     pub current: VariableId,
 }
 
-/// The bytes of a store that a home has set aside, if it ever does.
+/// The deferred store, if the home ever defers one.
 #[derive(Clone, Copy)]
 pub(super) struct SetAside {
-    /// Whose they are: 0 for none, or a remote's index plus 1.
+    /// Sender of the bytes: 0 for none, or a remote's index plus 1.
     pub from: VariableId,
-    /// Whether they are those of the whole line.
+    /// True if the bytes cover the whole line.
     pub whole: VariableId,
-    /// The state of the store.
+    /// Ticket of the store.
     pub ticket: VariableId,
 }
 
@@ -199,9 +200,9 @@ pub(super) struct System<'p> {
     pub line_type: TypeId,
     pub remote: Side<'p>,
     pub home: Side<'p>,
-    /// Whether each remote's copy is current.
+    /// Current bit of each remote's copy.
     pub current: VariableId,
-    /// Whether memory is current.
+    /// Current bit of memory.
     pub memory: VariableId,
     pub slot: Option<Slot>,
     pub aside: Option<SetAside>,
@@ -216,23 +217,23 @@ pub(super) struct System<'p> {
     /// Names of the agents, in the order of their lifelines.
     pub names: AgentNames,
     pub memory_agent: i32,
-    /// What follows from all rows.
+    /// Static analysis of the rows.
     pub facts: Facts,
-    /// The pending stores of each remote.
+    /// Pending stores of the remotes.
     pub stores: Stores,
-    /// What the groups of marks are.
+    /// Rows of each group of marks.
     pub marks: Vec<Mark>,
-    /// Who waits for whom.
+    /// Descriptions of waiting agents and messages.
     pub remarks: Vec<Remark>,
-    /// The first expression of which there is nothing to make.
+    /// Error of the first expression that cannot be lowered.
     pub senseless: Option<SystemError>,
-    /// Whose progress is watched, if any is.
+    /// The access or operation whose progress is watched, if any.
     pub watch: Option<Watch>,
-    /// The remote that is to be able to begin accesses for ever, if that is asked.
+    /// The remote that must always be able to begin accesses again, if that is checked.
     pub restarts: Option<VariableId>,
     /// Types whose values are a remote or none.
     pub(super) optional: Vec<TypeId>,
-    /// Whether remotes stand for nothing but themselves wherever they are kept.
+    /// True if remotes are symmetric: no stored number stands for several of them.
     interchangeable: bool,
     parameters: FxHashMap<(String, TypeId), VariableId>,
     bound: FxHashMap<(TypeId, usize), VariableId>,
@@ -242,7 +243,7 @@ pub(super) struct System<'p> {
     kinds: Option<TableId>,
 }
 
-/// What the types of a system follow from.
+/// Types and numbers from which the types of a system are made.
 pub(super) struct Sizes {
     line_type: TypeId,
     remote_type: TypeId,
@@ -256,7 +257,8 @@ impl Sizes {
         build.array(name, self.line_type, inner)
     }
 
-    /// The states and variables of all agents of a controller; its types that name a remote or none are `optional`.
+    /// Declares the states and variables of all agents of a controller. Adds the types that name a remote or none to
+    /// `optional`.
     fn side<'p>(
         &self,
         build: &mut Builder,
@@ -293,7 +295,7 @@ impl Sizes {
                 let element = variable_type(build, v, self.remotes, self.remote_type);
                 optional.extend((v.ty == ValueType::Remote).then_some(element));
                 let variable = place(build, format!("{name}_{}", v.name), element, v.register);
-                // Where remotes are of several kinds, the name tells of which.
+                // With several kinds of remotes, the name already contains the kind.
                 build.says(
                     variable,
                     match v.name.contains('.') {
@@ -339,7 +341,7 @@ impl Sizes {
         }
     }
 
-    /// What the device asks for, or who lends memory.
+    /// Declares the device, or the outer level.
     fn device(&self, build: &mut Builder, locals: i32, lent: bool) -> Device {
         let operations = build.range("operation", 0, locals);
         let per_line = build.array("operation", self.line_type, operations);
@@ -357,7 +359,7 @@ impl Sizes {
     }
 }
 
-/// A send as it stands in a row.
+/// A send in a row.
 struct Sending<'r> {
     message: MessageId,
     direction: Direction,
@@ -489,11 +491,11 @@ impl<'p> System<'p> {
         Ok(system)
     }
 
-    /// The finished model.
+    /// Returns the finished model.
     pub fn finish(mut self) -> Result<Model, Vec<ModelError>> {
         let line = self.parameter("l", self.line_type);
         let current = self.memory.at(line).set(true);
-        // What is not lent is no copy, and nobody has asked for it yet.
+        // A home without backing permission has no copy.
         let mut begin = match self.lent {
             Some(_) => Vec::new(),
             None => vec![current],
@@ -514,8 +516,8 @@ impl<'p> System<'p> {
             Some(_) => Deadlock::ExceptQuiescent,
             None => Deadlock::Off,
         });
-        // Texts compare remotes, keep them and send to them. There is no order among them to speak of, and what is
-        // done for each of several is done to that one alone.
+        // Protocol files compare remotes, store them and send to them. They cannot order remotes, and a loop over
+        // several does the same for each.
         if self.interchangeable {
             let optional = std::mem::take(&mut self.optional);
             self.build.interchangeable(self.remote_type, optional);
@@ -523,7 +525,7 @@ impl<'p> System<'p> {
         self.build.build()
     }
 
-    /// What a line's states and variables begin with, where that is not the first value of their types.
+    /// Initializes the states and variables of a line whose initial value is not the first of their type.
     fn begin(&mut self, line: Expr) -> Vec<Stmt> {
         let mut out = Vec::new();
         for number in 0..self.of_each.total() {
@@ -559,7 +561,7 @@ impl<'p> System<'p> {
         out
     }
 
-    /// One agent's variable begins with this.
+    /// Initializes one agent's variable.
     fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
             (Initial::Number(number), ValueType::Array { over, then, .. }) => {
@@ -578,7 +580,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// A statement for every value of an array.
+    /// One statement for every element of an array.
     fn every(&mut self, place: Place, overs: &[Over], set: &dyn Fn(Place) -> Stmt) -> Vec<Stmt> {
         match overs {
             [] => vec![set(place)],
@@ -591,7 +593,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// Declares the storage of all messages that somebody sends.
+    /// Declares the storage of all messages that some row sends.
     fn channels(&mut self) -> Result<(), SystemError> {
         let mut sendings = Vec::new();
         for side in [&self.remote, &self.home] {
@@ -647,7 +649,7 @@ impl<'p> System<'p> {
                 let kind = self.protocol.message(message);
                 let constants: Vec<Option<u16>> = (0..kind.fields.len())
                     .map(|i| match sends[0].fields.get(i) {
-                        // One that the field cannot hold is kept, for the search to find.
+                        // A constant that the field cannot hold is stored, for the search to find.
                         Some(same @ Value::Single(Expression::Constant(c), ty))
                             if sends.iter().all(|s| s.fields[i] == *same)
                                 && i32::from(*c) <= largest(*ty, self.remotes) =>
@@ -680,7 +682,7 @@ impl<'p> System<'p> {
                         let ty = self.build.range(&field.name, 0, values);
                         match field.ty {
                             ValueType::Remote => self.optional.push(ty),
-                            // A number that stands for several remotes is changed by permuting them.
+                            // A number that encodes several remotes changes its value under their permutation.
                             ValueType::RemoteSet => self.interchangeable = false,
                             _ => {}
                         }
@@ -778,7 +780,7 @@ impl<'p> System<'p> {
         };
         let variable = format!("{name}_{suffix}");
         let mut labels = vec!["none".to_string()];
-        // Of each part of an entry: whether it holds remotes, as these are apart from numbers, and its largest value.
+        // Per column of an entry: true if it holds remotes, which are stored apart from numbers, and its largest value.
         let mut columns: Vec<(bool, i32)> = Vec::new();
         let mut carries_line = false;
         let mut tickets = None;
@@ -868,7 +870,7 @@ impl<'p> System<'p> {
         self.input(group, direction);
     }
 
-    /// The side a direction ends at.
+    /// The home, or the remotes.
     pub fn side(&self, home: bool) -> &Side<'p> {
         if home {
             &self.home
@@ -934,7 +936,7 @@ impl<'p> System<'p> {
         table
     }
 
-    /// The table that says to which kind each state of the remotes belongs.
+    /// The table with the kind of remotes that each state belongs to.
     pub fn kinds(&mut self) -> TableId {
         if let Some(table) = self.kinds {
             return table;
@@ -960,7 +962,7 @@ impl<'p> System<'p> {
         table
     }
 
-    /// All queues of a group that have messages about a line.
+    /// All queues of a group for messages about a line.
     pub fn queues_of(&self, queue: usize, line: &Expr) -> Place {
         let queue = &self.queues[queue];
         match (queue.per_line, self.protocol.homes) {
@@ -970,12 +972,12 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The queue between two homes; `line` is the number of the one that receives, or a line of it.
+    /// The queue between two homes. `line` is the number of the receiving home, or one of its lines.
     pub fn queue_between(&self, queue: usize, line: &Expr, sender: &Expr) -> Place {
         self.queues_of(queue, line).at(sender)
     }
 
-    /// The queue of a sender and a receiver that has messages about a line.
+    /// The queue of a sender and a receiver for messages about a line.
     pub fn queue_at(
         &self,
         queue: usize,
@@ -987,7 +989,7 @@ impl<'p> System<'p> {
     }
 }
 
-/// Goes down to a sender and a receiver; the home needs no index.
+/// Indexes a place by sender and receiver; the home needs no index.
 pub(super) fn ends(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
     [from, to]
         .into_iter()
@@ -1025,8 +1027,8 @@ fn variable_type(
     }
 }
 
-/// The largest code of a value. Values are numbers in the model: a remote is its index plus 1 and none is 0,
-/// truth is 1, and in a message a set of remotes is the sum of the members' powers of two.
+/// The largest code of a value. Values are numbers in the model: a remote is its index plus 1, `none` is 0, and true
+/// is 1. In a message a set of remotes is the sum of the members' powers of two.
 pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
     match ty.single() {
         ValueType::Range { max } => max.into(),
@@ -1035,12 +1037,12 @@ pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
         ValueType::Count | ValueType::Remote => remotes,
         ValueType::Bool => 1,
         ValueType::RemoteSet => (1 << remotes) - 1,
-        // One value of it is no array.
+        // A single element of an array is no array.
         ValueType::Array { .. } => 0,
     }
 }
 
-/// A right as a number.
+/// A permission as a number.
 pub(super) fn right_code(right: Right) -> i32 {
     match right {
         Right::None => 0,

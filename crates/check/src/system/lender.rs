@@ -1,4 +1,4 @@
-//! Memory that is lent, as [`cohkit_system::world`] has it: when the right to it grows, and when it goes.
+//! Steps of the backing permission, as defined by [`cohkit_system::world`]: when it rises, and when it falls.
 
 use cohkit_protocol::controller::MEMORY_WRITES;
 use cohkit_protocol::protocol::{MessageId, Right};
@@ -11,13 +11,13 @@ use cohkit_engine::build::assert;
 use cohkit_engine::model::{Expr, Rule, Stmt, VariableId, Violation};
 
 impl System<'_> {
-    /// How far a line is lent, if it is at all: 0, 1 or 2.
+    /// Backing permission of a line: 0, 1 or 2. `None` if the memory has no outer level.
     fn lent_right(&self, line: &Expr) -> Option<Expr> {
         let lent = self.lent.as_ref()?;
         Some(lent.right.at(line).into())
     }
 
-    /// Whether the home may take a message now.
+    /// True if the home's backing permission allows it to consume a message.
     pub fn admitted(&self, message: MessageId, direction: Direction, line: &Expr) -> Expr {
         match (&self.lent, direction) {
             (Some(lent), Direction::ToHome) => {
@@ -31,14 +31,14 @@ impl System<'_> {
         }
     }
 
-    /// That memory which the home writes may be written.
+    /// Asserts that the home may write its memory.
     pub fn may_write(&self, line: &Expr) -> Option<Stmt> {
         let right = self.lent_right(line)?;
         let said = Violation::new("inclusion", WRITES_UNLENT);
         Some(assert(said, right.is(right_code(Right::Write))))
     }
 
-    /// What `memory writes` is in guards of the home, where they ask and the memory is lent.
+    /// Sets the variable `memory writes`, if guards of the home read it and there is backing permission.
     pub fn memory_writes(&mut self, line: &Expr, writes: bool) -> Option<Stmt> {
         self.lent.as_ref()?;
         let mut variables = self.home.controller.variables.iter();
@@ -48,7 +48,8 @@ impl System<'_> {
         Some(place.set(i32::from(writes)))
     }
 
-    /// Whether the outside may ask for a local operation: it takes back what is lent, one thing at a time.
+    /// True if the device may request a local operation. An outer level does so only to revoke permission, one
+    /// operation at a time.
     pub fn may_ask(&self, local: usize, line: &Expr) -> Expr {
         let about = &self.home.controller.locals[local];
         let (Some(right), Some(device)) = (self.lent_right(line), self.device) else {
@@ -62,7 +63,7 @@ impl System<'_> {
         free.and(right.gt(right_code(about.ensures)))
     }
 
-    /// No remote has a right that is not lent.
+    /// Adds the invariant that no remote has more permission than the home has to its memory.
     pub fn included(&mut self) {
         if self.lent.is_none() {
             return;
@@ -78,7 +79,7 @@ impl System<'_> {
             .invariant(Violation::new("inclusion", MORE_THAN_LENT), holds);
     }
 
-    /// Whether memory of a line is there.
+    /// True if the home has any permission to the memory of a line.
     pub fn is_lent(&self, line: &Expr) -> Expr {
         match self.lent_right(line) {
             Some(right) => right.gt(0),
@@ -86,7 +87,7 @@ impl System<'_> {
         }
     }
 
-    /// Whether a request that could be taken needs this right, or more.
+    /// True if a request that may arrive next needs this permission or a higher one.
     fn needed(&mut self, line: &Expr, right: Right) -> Expr {
         let needs = |system: &Self, message: MessageId| {
             let lent = system.lent.as_ref();
@@ -122,7 +123,8 @@ impl System<'_> {
         some
     }
 
-    /// The right to memory grows while a request waits for it, and goes under a lock; others write what is not lent.
+    /// Adds the steps of the outer level. The permission rises while a request waits for it, and falls under a lock.
+    /// Others write a line without permission.
     pub fn lender_steps(&mut self) -> Result<(), SystemError> {
         let Some(lent) = &self.lent else {
             return Ok(());

@@ -1,14 +1,14 @@
-//! How far memory is lent.
+//! Variables of the backing permission.
 
 use cohkit_engine::build::Builder;
 use cohkit_engine::model::{TypeId, VariableId};
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_system::over;
 
-/// How far the memory of each line is lent.
+/// The backing permission of each line.
 pub(super) struct Lent {
     pub right: VariableId,
-    /// Of each message, the right without which the home does not take it.
+    /// Per message, the permission that the home needs before it consumes it.
     pub needs: Vec<Right>,
 }
 

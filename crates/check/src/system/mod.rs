@@ -1,69 +1,68 @@
-//! From a protocol system to a finite model.
+//! Lowering of a protocol system to a finite model.
 //!
-//! [`model`] puts a number of remotes, a home, the channels between them, memory and the device
-//! behind the home together, for one or more cache lines.
-//! It takes any remote and any home [`Controller`], hand-written or constructed,
-//! and follows the semantics of [`cohkit_protocol::controller`] to the letter.
+//! [`model`] composes a number of remotes, a home, their channels, memory and the device behind the home, for one or
+//! more cache lines. It takes any remote and any home [`Controller`], hand-written or constructed, and follows the
+//! semantics of [`cohkit_protocol::controller`] to the letter.
 //!
 //! ## The state
 //!
-//! Per line and remote: the state, the variables, and whether its copy is *current*.
-//! Per line: the home's state and variables, whether memory is current, the memory operation in
-//! flight (at most one), the device's local operation and its lock.
-//! Unordered channels count equal messages; ordered groups are first-in first-out queues, one for
-//! each sender and receiver, shared by all lines. A network adds the input queue of each receiver.
-//! What has no meaning (the copy of a remote that holds none, queue slots beyond the end) has one fixed value,
-//! so states that differ in nothing are one state.
+//! Per line and remote: the state, the variables, and one bit: true if its copy is *current*. Per line: the home's
+//! state and variables, the current bit of memory, the memory operation in progress (at most one), the device's local
+//! operation and its lock. Unordered channels count equal messages. Ordered groups are first-in first-out queues for
+//! each sender and receiver, one per line or shared by the lines of a home. A network adds the input queue of each
+//! receiver. Values without meaning (the copy of a remote that holds none, queue slots beyond the end) are fixed, so
+//! that equivalent states are equal.
 //!
 //! ## The data
 //!
-//! Each copy of the line (in a cache, in memory, in a message, in a memory operation) carries
-//! one bit, *current*: it has the effect of every write so far.
-//! A write makes its own copy current and all others old.
-//! For the data value property this is as exact as version numbers, and it is finite.
-//! A store, or a non-caching write, is performed in place where its row leads from a right to write to a right to write,
-//! and without any row where the right allows it. Accesses that change nothing are left out.
-//! A write that ends with `done` is performed in the remote's copy, unless its bytes were sent to the home,
-//! which performs it when it writes them to memory, at once or after having set them aside.
-//! A copy never becomes current again by itself, so a copy read too early is still old when it is used.
+//! Each copy of the line (in a cache, in memory, in a message, in a memory operation) carries one bit, *current*: it
+//! contains every write so far. A write makes its own copy current and all others stale. For the data-value property
+//! this is as exact as version numbers, and it is finite. A store, or a non-caching write, is performed in place if its
+//! row leads from write permission to write permission. It is also performed without any row if the permission allows
+//! it. Accesses without effect are left out. A write that ends with `done` is performed in the remote's copy, unless
+//! its bytes were sent to the home. The home then performs it when it writes the bytes to memory, at once or deferred.
+//! A copy never becomes current again by itself, so a copy read too early is still stale when it is used.
 //!
 //! ## Properties
 //!
 //! By name, as reports show them:
 //!
-//! * *single writer*: a right to write excludes all other rights; a device lock of an operation that
-//!   ensured rights excludes what it excluded; the rights hold when an operation is acknowledged;
-//! * *data value*: a copy that may be read is current; memory is current when it is read for a remote, when
-//!   a local operation is acknowledged, and as long as the device holds the lock; a message
-//!   with which a remote performs an access without keeping the line is current when it is sent;
-//!   what a read ends with is current, or was at some moment after the read had begun if a message brings it; a copy in
-//!   which `done` writes a part of the line is current; under a device lock no store of a remote reaches memory, and
-//!   under one that lets the device write memory is not read for a remote;
-//! * *every store is performed once*, under *data value* where copies are current: a hand-written home writes each store
-//!   that a remote sends once, before the remote's access is done, and drops none that is posted;
-//! * *program order of one line*, where copies are current: the stores of a remote are performed in their order, and its
-//!   reads find those that it has posted before;
-//! * *atomicity*: no other store is performed between the read and the write of an atomic access
-//!   (for these three see [`cohkit_system::stores`]);
-//! * *no unexpected message*: whatever can be delivered has a rule;
-//! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
-//!   to its side of the memory's and the device's ports;
-//! * *inclusion*, where memory is lent: no right is above what is lent, and memory is written only where it may be;
-//! * *more than N M in flight*, *more than N messages in flight*: a bound stated in the text;
-//! * *no deadlock* and *every request can still complete*, by the search, from what is quiescent here:
-//!   all agents stable, nothing in flight, nothing asked, no lock;
-//! * *progress*: what begins can be performed, by [`progress`] on models of its own, or because drain says it;
-//! * the invariants of the text, each under its own name.
+//! * *single writer*: write permission excludes all other permissions; a device lock of an operation that ensured a
+//!   permission excludes what it excluded; the ensured permissions hold when an operation is acknowledged;
+//! * *data value*: a copy that may be read is current; memory is current when it is read for a remote, when a local
+//!   operation is acknowledged, and as long as the device holds the lock; a message with which a remote performs an
+//!   access without keeping the line is current when it is sent; a read returns a copy that is current, or that was
+//!   current after the read had begun if a message carries it; a copy in which `done` writes a part of the line is
+//!   current; under a device lock no store of a remote reaches memory, and under a lock that lets the device write,
+//!   memory is not read for a remote;
+//! * *every store is performed once*, as part of *data value* if the protocol guarantees coherence: a hand-written home
+//!   writes each store of a remote once, before the remote's access is done, and drops no posted store;
+//! * *program order of one line*, if the protocol guarantees coherence: the stores of a remote are performed in their
+//!   order, and its reads find its earlier posted stores;
+//! * *atomicity*: no other store is performed between the read and the write of an atomic access (for these three
+//!   properties see [`cohkit_system::stores`]);
+//! * *no unexpected message*: every message that can be delivered has a row;
+//! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home follows the
+//!   interfaces of memory and device;
+//! * *inclusion*, with backing permission: no remote has more permission than the home has to its memory, and memory is
+//!   written only with write permission;
+//! * *more than N M in flight*, *more than N messages in flight*: a bound declared in the protocol file;
+//! * *no deadlock* and *every request can still complete*, by the search. A state is quiescent if all agents are
+//!   stable, nothing is in flight or requested, and there is no lock;
+//! * *progress*: every access or operation that begins can be performed, by [`progress`] on models of its own, or as a
+//!   consequence of drain;
+//! * the invariants of the protocol file, each under its own name.
 //!
-//! More messages than [`Options::capacity`] are no violation: the verdict is then left open.
+//! More messages than [`Options::capacity`] are no violation: the verdict is then undecided.
 //!
-//! ## Memory that is lent
+//! ## Backing permission
 //!
-//! With [`Options::lent`] the right to memory comes and goes as where the home stands over a cache of another protocol: in
-//! place of the device is whoever lends it. [`cohkit_system::world`] says what may happen then.
+//! With [`Options::lent`] an abstract outer level grants and revokes the home's permission to its memory. The home then
+//! behaves as below a cache of another protocol, and the outer level takes the place of the device.
+//! [`cohkit_system::world`] defines its steps.
 //!
-//! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy
-//! at different times, and a device that never gives its lock back.
+//! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy at different
+//! times, and a device that never unlocks.
 
 mod before;
 mod effects;
@@ -96,18 +95,18 @@ use cohkit_engine::coverage::Coverage;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Model, ModelError};
 
-/// How a system is modelled.
+/// Options of a model.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Most equal messages in an unordered channel, and most messages per line in one ordered queue.
-    /// Not an assumption: running over leaves the verdict open ([`cohkit_engine::Outcome::Exceeded`]).
+    /// Channel capacity: of equal messages in an unordered channel, and of messages per line in one ordered queue. It
+    /// is no assumption: exceeding it leaves the verdict undecided ([`cohkit_engine::Outcome::Exceeded`]).
     pub capacity: u16,
-    /// Less room than that, to be tried first: states are smaller, and the verdict is the same unless it is left open.
+    /// A smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
     pub trial: Option<u16>,
-    /// Whether the device may ask for its next local operation as soon as the home has accepted the one
-    /// before, rather than after that is acknowledged.
+    /// True if the device may request its next local operation as soon as the home has accepted the previous one.
+    /// Otherwise it waits for the acknowledgement.
     pub ask_ahead: bool,
-    /// Whether the memory behind the home is lent, as [`cohkit_system::world`] says.
+    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
     pub lent: bool,
 }
 
@@ -123,21 +122,21 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The room that messages have for which the text states no bound.
+    /// Channel capacity for messages without a bound in the protocol file.
     fn room(&self) -> u16 {
         self.trial
             .map_or(self.capacity, |trial| trial.min(self.capacity))
     }
 }
 
-/// Why there is no model of a system.
+/// Reason why a system cannot be modelled.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SystemError {
     /// The number of remotes or lines is out of range.
     Size(String),
-    /// A controller does something that has no meaning where it stands.
+    /// A controller does something that has no meaning in its place.
     Meaningless(String),
-    /// The model came out wrong: a defect of the lowering or of a constructed controller.
+    /// The model is not well formed: a defect of the lowering or of a constructed controller.
     Model(Vec<ModelError>),
 }
 
@@ -155,34 +154,33 @@ impl fmt::Display for SystemError {
 
 impl std::error::Error for SystemError {}
 
-/// A model with what reports on it need.
+/// A model and the data for reports on it.
 #[derive(Clone, Debug)]
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// What the groups of its [`cohkit_engine::model::Note::Marks`] are.
+    /// Rows of each group of its [`cohkit_engine::model::Note::Marks`].
     pub marks: Vec<Mark>,
-    /// Who waits for whom.
+    /// Descriptions of waiting agents and messages.
     pub remarks: Vec<Remark>,
 }
 
-/// Rows for one event that are one case of the model. Its members are the states.
+/// Rows for one event that are one case of the model. The members of the mark's group are their states.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mark {
-    /// Whether they are the home's.
+    /// True for rows of the home.
     pub home: bool,
-    /// Their event.
+    /// Event of the rows.
     pub event: Event,
-    /// Which of the rows for this event they are in their states, counted from 0.
+    /// Index of the rows among the rows of this event and their state.
     pub case: usize,
-    /// Their states.
+    /// States of the rows.
     pub states: Vec<usize>,
 }
 
 impl Modelled {
-    /// How often each row of one agent's controller was taken, by its index in [`Controller::rules`];
-    /// `None` for rows that are no step of the model: those that leave or never meet their event,
-    /// and accesses that change nothing.
+    /// Number of times that each row of one agent's controller was taken, by its index in [`Controller::rules`]. `None`
+    /// for rows that are no step of the model: rows that stall or never occur, and accesses without effect.
     pub fn taken(
         &self,
         home: bool,
@@ -210,13 +208,13 @@ impl Modelled {
     }
 }
 
-/// The model of a system of `remotes` caching agents and `lines` cache lines.
+/// Returns the model of a system of `remotes` caching agents and `lines` cache lines.
 ///
 /// `home` is the protocol's hand-written home, or one constructed from its policy.
 ///
 /// # Errors
-/// If there are more remotes or lines than [`cohkit_protocol::protocol::System`] has, or none, or if a controller cannot be
-/// lowered.
+/// There are more remotes or lines than [`cohkit_protocol::protocol::System`] allows, or none, or a controller cannot
+/// be lowered.
 pub fn model(
     protocol: &Protocol,
     home: &Controller,
@@ -227,7 +225,7 @@ pub fn model(
     modelled(protocol, home, remotes, lines, options).map(|modelled| modelled.model)
 }
 
-/// The same, with what reports need.
+/// Returns the model like [`model`], with the data for reports on it.
 ///
 /// # Errors
 /// As [`model`].
@@ -244,7 +242,7 @@ pub fn modelled(
     system.modelled()
 }
 
-/// A system of this size, with its variables and nothing that happens yet.
+/// Returns a system of this size that has variables and no rules yet.
 fn sized<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
@@ -291,7 +289,7 @@ fn sized<'p>(
 }
 
 impl layout::System<'_> {
-    /// The finished model, with what reports need.
+    /// Returns the finished model, with the data for reports on it.
     fn modelled(mut self) -> Result<Modelled, SystemError> {
         self.waiting();
         if let Some(error) = self.senseless.take() {
@@ -308,7 +306,8 @@ impl layout::System<'_> {
     }
 }
 
-/// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are none.
+/// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are
+/// none.
 pub fn unshared(protocol: &Protocol) -> Option<String> {
     let ways = protocol.channels.iter().enumerate();
     let apart = ways.filter(|&(number, _)| {
@@ -325,7 +324,7 @@ pub fn unshared(protocol: &Protocol) -> Option<String> {
     ))
 }
 
-/// What every verdict on a system rests on beside the text's rules: stated bounds, and that what lends memory keeps its side.
+/// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
 pub fn assumptions(protocol: &Protocol, lent: bool) -> Vec<String> {
     let lends = "whoever lends memory lends what a request waits for, takes it back under a lock of the home, and writes only \
                  what it has not lent";

@@ -1,9 +1,9 @@
 //! Networks: input queues that several senders share.
 //!
-//! Messages of one sender to one receiver lie in a queue of their own, in the order in which they were sent. Their order with
-//! messages of other senders is decided as late as possible: a message becomes the first of the receiver's input queue when
-//! it is taken, or when it cannot be taken and nothing else is the first. While there is a first one, no message of another
-//! sender is taken. That allows every order in which messages may enter the input queue, and no more.
+//! Messages of one sender to one receiver have a queue of their own, in the order in which they were sent. Their order
+//! with messages of other senders is decided as late as possible. A message becomes the head of the receiver's input
+//! queue when it is consumed, or when it stalls and the input queue has no head. While there is a head, no message of
+//! another sender is consumed. This allows every order in which messages may enter the input queue, and no other.
 
 use cohkit_protocol::controller::{Expression, Statement};
 use cohkit_protocol::protocol::MessageId;
@@ -16,26 +16,26 @@ use super::SystemError;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Expr, Piece, Place, Rule, Stmt, VariableId};
 
-/// What a message in a queue of a network has to do with the first one of the receiver's input queue.
+/// Relation of a message in a queue of a network to the head of the receiver's input queue.
 pub(super) struct Entry {
     network: String,
-    /// Whether no message is the first.
+    /// True if the input queue has no head.
     free: Expr,
-    /// Whether the first message of this sender is.
+    /// True if the first message of this sender is the head.
     own: Expr,
-    /// Makes it the first.
+    /// Makes that message the head.
     enters: Stmt,
-    /// Takes it away.
+    /// Removes the head.
     leaves: Vec<Stmt>,
 }
 
 impl Entry {
-    /// Whether the message may be taken.
+    /// True if the message may be consumed.
     pub fn open(&self) -> Expr {
         self.free.clone().or(self.own.clone())
     }
 
-    /// What happens when it is taken.
+    /// Statements for a consumed message.
     pub fn leaves(&self) -> Vec<Stmt> {
         self.leaves.clone()
     }
@@ -82,7 +82,7 @@ impl System<'_> {
         });
     }
 
-    /// What a message of a queue has to do with its receiver's input queue, if its channels are a network.
+    /// Relation of a message of a queue to its receiver's input queue, if its channels form a network.
     pub fn entry(
         &self,
         order: usize,
@@ -131,8 +131,8 @@ impl System<'_> {
         Some((order, capacity.into()))
     }
 
-    /// Returns true if the input queues have room for the messages of a row. The message that it takes gives its place back; the
-    /// receivers may depend on the remote that it chooses.
+    /// Returns true if the input queues have room for the messages of a row. The message that the row consumes frees
+    /// its place. The receivers may depend on the remote that the row chooses.
     pub fn room(
         &mut self,
         context: &Context,
@@ -199,7 +199,7 @@ impl System<'_> {
         Ok(room)
     }
 
-    /// How many messages of a network are in flight to a receiver.
+    /// Number of messages of a network in flight to a receiver.
     fn entered(&mut self, order: usize, line: &Expr, to: Option<&Expr>) -> Expr {
         let mut all = Expr::Int(0);
         for index in 0..self.queues.len() {
@@ -208,7 +208,7 @@ impl System<'_> {
                 continue;
             }
             let mut places = vec![self.queues_of(index, line)];
-            // To a remote from any home.
+            // Messages to a remote come from any home.
             if to.is_some() && self.protocol.homes > 1 {
                 let homes = 0..i32::from(self.protocol.homes);
                 places = homes.map(|home| queue.variable.at(home)).collect();
@@ -226,7 +226,8 @@ impl System<'_> {
         all
     }
 
-    /// The message becomes the first of the input queue and has to wait there; `taken` is whether it would be taken.
+    /// Adds the rule by which a message becomes the head of its input queue and stalls there. `taken` is true if the
+    /// message would be consumed.
     pub fn blocks(
         &mut self,
         message: MessageId,

@@ -1,41 +1,41 @@
-//! Progress: what begins can be performed, from every state in which it is under way.
+//! Progress: every access or operation that begins can be performed, from every state in which it is outstanding.
 //!
-//! What begins is an access of a remote or a local operation of the device. It is *under way* from its first row, or from
-//! the device's asking, until it is performed. What is turned away in between (a Nack takes the remote back to where it
-//! began, the home refuses) is under way all the same, as whoever wants it tries again. From each of these states some
-//! way must lead to one in which it is performed. All acts count for such a way, spontaneous ones and those of others
-//! too: what need not be served for ever, but always could be, is fair enough.
+//! An access of a remote is outstanding from its first row until it is performed, and a local operation of the device
+//! from its request. A rejected access (a Nack takes the remote back to its first state) and a refused operation remain
+//! outstanding, as the requester tries again. From each of these states, some path must lead to a state in which the
+//! access or operation is performed. All steps count for such a path, spontaneous steps and those of other agents too.
+//! An access that need not be served, but always could be, satisfies the property.
 //!
-//! ## What follows from drain
+//! ## Consequences of drain
 //!
-//! Drain leads from every state, without a spontaneous act, to one in which nothing is under way at any agent.
-//! So an access whose rows end it in no other way than by performing it is performed on the way there:
-//! [`doubtful`] follows the rows and names those that may end otherwise.
-//! A home that refuses an operation is in doubt too, unless it refuses under its lock alone: at rest there is no
-//! lock, so what is asked for then is taken, as nothing else could lead on, and what is taken is acknowledged
-//! before the next rest. That a home at rest is locked where a row refuses shows in that an unlock would be taken
-//! there, under the same guard or none: where there is no lock that is an error, so it is never met.
+//! From every state, drain leads without spontaneous steps to a state in which nothing is outstanding at any agent. An
+//! access is therefore performed on the way there if its rows end it in no other way. [`doubtful`] follows the rows and
+//! lists the accesses that may end otherwise. An operation that a home may refuse is doubtful too, unless the home
+//! refuses it only under its lock. A quiescent state has no lock, so an operation requested there is accepted, as no
+//! other step could lead on. An accepted operation is acknowledged before the next quiescent state. A stable home is
+//! locked where a row refuses if a row for unlock takes the same guard, or has none: an unlock without a lock is an
+//! error, so no such state is reachable.
 //!
-//! ## The others
+//! ## Search
 //!
-//! They are searched, each on a model of its own: that of one line, with three variables more.
-//! `watched` is the remote whose access is looked at; it is chosen at the start and never changes, so permutations of the
-//! remotes move it like all that names a remote, and symmetry loses none of what is asked. The second says
-//! that the access or operation is wanted; a row that begins it sets it and what performs it takes it back. The third says that what is
-//! under way at the watched remote is that access and not another.
-//! What is asked is liveness: the access can become not wanted, from everywhere.
+//! The doubtful accesses and operations are searched, each on a model of its own: that of one line, with three more
+//! variables. `watched` is the watched remote. It is chosen at the start and never changes. Permutations of the remotes
+//! apply to it as to all values that name a remote, so symmetry loses nothing. The second variable says that the access
+//! or operation is wanted: a row that begins it sets the variable, and a row that performs it clears it. The third says
+//! that the outstanding access of the watched remote is the watched one. The search checks liveness: from everywhere, a
+//! state is reachable in which the access is not wanted.
 //!
-//! One line for each home is enough where lines share nothing but the order of messages: what happens on one line
-//! of several happens on it alone as well. If all can drain, the others come to rest first, and then do nothing
-//! while the one goes its way.
-//! Registers, messages about no line and rows that change every line join the lines of a home: what one line keeps, another
-//! may lack for ever. So each home has two lines then ([`lines`]), of which the first is watched.
+//! One line for each home is enough if lines share nothing but the order of messages: every behaviour of one line among
+//! several is also one of this line alone. If all lines can drain, the others come to rest first, and then do nothing
+//! during the path of the watched line. Registers, messages about no line and rows that change every line couple the
+//! lines of a home: one line may keep a resource that another never gets. Each home has two lines then ([`lines`]), of
+//! which the first is watched.
 //!
 //! ## Accesses that never begin again
 //!
-//! A guard may keep accesses from beginning. That is no violation, but a line that a remote can never access again is
-//! worth a note, and so is one that it can never store to again, or access in another way that it has: [`may_stop`] says by the
-//! rows whether there may be one, and [`restarting`] is the model that shows it.
+//! A guard may prevent an access from beginning. That is no violation, but a line that a remote can never access again
+//! is worth a note. So is a line that it can never store to again, or access in another way that it supports.
+//! [`may_stop`] decides from the rows whether there may be such a line, and [`restarting`] is the model that shows it.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
@@ -52,14 +52,14 @@ use super::{Modelled, Options, SystemError};
 use cohkit_engine::build::when;
 use cohkit_engine::model::{Expr, Invariant, Stmt};
 
-/// What some row or right begins, and the local operations of the home.
+/// All accesses that some row or permission begins, and the local operations of the home.
 pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let remote = &protocol.remote;
     let locals = (0..home.locals.len()).map(|local| Kind::Local(local as u8));
     accesses(remote).map(Kind::Access).chain(locals).collect()
 }
 
-/// The kinds of which drain does not say that they can be performed.
+/// The accesses and operations whose progress does not follow from drain.
 pub fn doubtful(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {
@@ -69,7 +69,7 @@ pub fn doubtful(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     kinds
 }
 
-/// The accesses of which the remote's table does not say that they begin: none begins in the initial state.
+/// The accesses that no row or permission of the initial state begins unconditionally.
 pub fn begun_later(protocol: &Protocol) -> Vec<Access> {
     let remote = &protocol.remote;
     let first = |access: Access| {
@@ -79,28 +79,28 @@ pub fn begun_later(protocol: &Protocol) -> Vec<Access> {
     accesses(remote).filter(|&access| !first(access)).collect()
 }
 
-/// What every cache does, and no row or right of this one's begins.
-/// The others are a protocol's to offer or not: writing back what is kept, and what goes past the caches.
+/// Accesses that every cache supports, and that no row or permission of this one begins. The others are optional in a
+/// protocol: write-backs that keep the copy, and accesses that bypass the cache.
 pub fn absent(protocol: &Protocol) -> Vec<Access> {
     let mut all = vec![Access::Load, Access::Store, Access::Evict];
     all.retain(|&access| accesses(&protocol.remote).all(|begun| begun != access));
     all
 }
 
-/// The accesses that some row or right begins.
+/// The accesses that some row or permission begins.
 fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     let all = Access::ALL.into_iter().map(|(access, _)| access);
-    // What is about no line performs nothing by itself.
+    // An access about no line performs nothing by itself.
     all.filter(|access| access.about_line()).filter(|&access| {
         (0..remote.states.len()).any(|state| {
-            // Without a row for an atomic, a store stands for it.
+            // Atomics without a row are performed as stores.
             access != Access::Atomic && hits(access, &remote.states[state])
                 || rows(remote, access, state).next().is_some()
         })
     })
 }
 
-/// Number of lines that progress has to be judged on: one for each home, or two where lines are joined.
+/// Number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
 pub fn lines(protocol: &Protocol) -> u8 {
     let each = match protocol.joins_lines() {
         Some(_) => 2,
@@ -109,8 +109,8 @@ pub fn lines(protocol: &Protocol) -> u8 {
     protocol.homes as u8 * each
 }
 
-/// Number of lines that the progress of a system of so many lines is judged on: [`lines`], or one for each home if it has
-/// fewer.
+/// Number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for each home if it
+/// has fewer.
 pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     match self::lines(protocol) {
         most if most <= lines => most,
@@ -118,12 +118,13 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     }
 }
 
-/// Loads, stores and their like that some row or right begins: what a core asks for.
+/// Accesses of a core that some row or permission begins: loads, stores and their like.
 pub fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Right::None)
 }
 
-/// Returns true if a stable state begins none of these accesses without a guard, though its kind of remotes has some of them.
+/// Returns true if a stable state begins none of these accesses without a guard, though its kind of remotes has some of
+/// them.
 pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
     let remote = &protocol.remote;
     let begins = |state: usize| {
@@ -149,7 +150,7 @@ fn begins_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     })
 }
 
-/// The rows that begin an access in a state.
+/// The rows that take an access in a state.
 fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item = &Row> {
     remote.rules.iter().filter(move |row| {
         row.event == Event::Access(access)
@@ -158,12 +159,12 @@ fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item
     })
 }
 
-/// Whether an access needs no row in a state, as it is performed in place.
+/// True if an access needs no row in a state, because it is performed in place.
 fn hits(access: Access, state: &State) -> bool {
     access.is_performed_in_place() && suffices(access, state.right)
 }
 
-/// Whether an access that needs a right may be performed with this one.
+/// True if the permission allows the access to be performed.
 fn suffices(access: Access, right: Right) -> bool {
     match access {
         Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
@@ -183,8 +184,8 @@ fn says_done(body: &[Statement]) -> bool {
     found
 }
 
-/// Whether a home may refuse an operation that the device asks for when everything is at rest: in a state at rest
-/// that does not show that it is locked whenever a row refuses.
+/// True if a home may refuse an operation that the device requests at quiescence. It may if, in a stable state, a row
+/// refuses the operation under a guard that does not imply the lock.
 fn refuses_at_rest(home: &Controller, local: u8) -> bool {
     let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].stable());
     at_rest.any(|state| {
@@ -209,7 +210,7 @@ fn refuses_at_rest(home: &Controller, local: u8) -> bool {
     })
 }
 
-/// Whether a row's guard asks for a value of a variable that no row ever gives it.
+/// True if a row's guard requires a value other than 0 of a variable that no row assigns.
 fn is_idle(home: &Controller, row: &Row) -> bool {
     let Some(Expression::Binary(Operator::Equal, variable, value)) = &row.guard else {
         return false;
@@ -222,28 +223,28 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     *value != 0 && !home.rules.iter().any(|row| row.says(&assigns))
 }
 
-/// Where an access is performed by being in a state.
+/// Says whether an access is performed by reaching a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
     Not,
-    /// If it is under way there.
+    /// If it is outstanding there.
     UnderWay,
-    /// Also if it has been turned away: it needs nothing more.
+    /// Also if it has been rejected: nothing more is needed.
     Always,
 }
 
-/// How a row leaves an access.
+/// Result of a row for an outstanding access.
 enum End {
     Performed,
     UnderWay(usize),
     GivenUp,
 }
 
-/// The ways that an access can go.
+/// Control flow of one kind of access through the rows.
 struct Ways<'p> {
     protocol: &'p Protocol,
     access: Access,
-    /// Whether a write-back is done wherever it comes to rest, as no row leads it to a state that is clean.
+    /// True if a write-back is complete wherever it comes to rest, because no row leads it to a clean state.
     never_clean: bool,
 }
 
@@ -275,8 +276,8 @@ impl<'p> Ways<'p> {
         }
     }
 
-    /// Whether a row sends the bytes of a write to the home, which is all there is to do if nothing is waited for
-    /// and it is not to be tried again.
+    /// True if a row sends the bytes of a write to the home. This completes the access if the row waits for nothing and
+    /// does not retry.
     fn posts(&self, body: &[Statement]) -> bool {
         let mut found = false;
         Statement::visit(body, &mut |s| {
@@ -302,7 +303,7 @@ impl<'p> Ways<'p> {
         })
     }
 
-    /// How all rows leave it that may begin it or find it under way.
+    /// Results of all rows that may begin the access or find it outstanding.
     fn ends(&self) -> Vec<End> {
         let remote = &self.protocol.remote;
         let mut known = vec![false; remote.states.len()];
@@ -328,14 +329,14 @@ impl<'p> Ways<'p> {
         ends
     }
 
-    /// Whether some row ends it without performing it.
+    /// True if some row ends the access without performing it.
     fn give_up(&self) -> bool {
         self.ends().iter().any(|end| matches!(end, End::GivenUp))
     }
 }
 
-/// The model of [`lines_of`] a system, on the first of which one kind of access or operation is watched. Its one
-/// property is that rules can always lead to a state in which none is wanted.
+/// The model of a system that watches one kind of access or operation on the first of its [`lines_of`] lines. Its one
+/// property: rules can always lead to a state in which none is wanted.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -363,8 +364,8 @@ pub fn watching(
     Ok(modelled)
 }
 
-/// The model on which one remote is watched. Its one property is that rules can always lead to a state in which this remote
-/// can begin one of these accesses on the first line.
+/// The model that watches one remote. Its one property: rules can always lead to a state in which this remote can begin
+/// one of these accesses on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -399,10 +400,10 @@ pub fn restarting(
     Ok(modelled)
 }
 
-/// The name of the property.
+/// Name of the property.
 pub const PROGRESS: &str = "progress";
 
-/// The model of one line whose one invariant says that an access never begins.
+/// The model with one invariant: the access never begins.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -461,7 +462,7 @@ impl System<'_> {
         });
     }
 
-    /// What a row of a remote means for the access that is watched; it stands behind all that the row does.
+    /// Statements for the watched access at the end of a remote's row.
     pub fn watched(&self, event: Event, context: &Context, body: &[Statement]) -> Vec<Stmt> {
         let (Some(watch), Some(own), false) = (self.watch, &context.own, context.home) else {
             return Vec::new();
@@ -472,7 +473,7 @@ impl System<'_> {
         let performed = || vec![watch.wanted.set(false), remote.under_way.set(false)];
         let mut every = false;
         Statement::visit(body, &mut |s| every |= matches!(s, Statement::Every { .. }));
-        // What changes every line changes the one that is watched.
+        // A row that changes every line changes the watched line.
         let line = match every {
             true => Expr::Int(0),
             false => context.line.clone(),
@@ -497,7 +498,7 @@ impl System<'_> {
         vec![when(this, does)]
     }
 
-    /// Whether it is on this line that something is watched: each home has one, and all do the same.
+    /// True on the watched line: the first one, as the lines of all homes behave alike.
     fn is_watched(&self, line: &Expr) -> Expr {
         match self.lines {
             1 => Expr::Bool(true),
@@ -505,21 +506,21 @@ impl System<'_> {
         }
     }
 
-    /// The device asks for an operation.
+    /// Statement for the watched operation when the device requests one.
     pub fn asked(&self, local: usize, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
         let its = watch.kind == Kind::Local(local as u8);
         its.then(|| when(self.is_watched(line), vec![watch.wanted.set(true)]))
     }
 
-    /// The home has performed an operation.
+    /// Statement for the watched operation when the home has performed one.
     pub fn acknowledged(&self, local: u8, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
         let its = watch.kind == Kind::Local(local);
         its.then(|| when(self.is_watched(line), vec![watch.wanted.set(false)]))
     }
 
-    /// Whether an access can begin at a remote.
+    /// True if a remote can begin an access.
     fn can_begin(&mut self, access: Access, own: &Expr) -> Expr {
         let controller = self.remote.controller;
         let context = Context {

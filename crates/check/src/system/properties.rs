@@ -1,4 +1,4 @@
-//! What must hold, and when a system is quiescent.
+//! Invariants and quiescence of a system.
 
 use cohkit_protocol::protocol::{Amount, Claim, Comparison};
 
@@ -53,7 +53,7 @@ impl<'p> System<'p> {
             let several = self.queues[queue].per_line || self.protocol.homes > 1;
             empty.push(match several {
                 true => self.for_all_lines(|s, line| !s.some_queue(queue, line, &mut { holds })),
-                // Whichever line is named.
+                // All lines share the queue.
                 false => !self.some_queue(queue, &Expr::Int(0), &mut { holds }),
             });
         }
@@ -90,7 +90,7 @@ impl<'p> System<'p> {
         })
     }
 
-    /// Whether the device holds a lock of this level, or of any.
+    /// True if the device holds a lock of this level, or of any level if none is given.
     fn locked(&self, line: &Expr, level: Option<u32>) -> Expr {
         let Some(device) = self.device else {
             return Expr::Bool(false);
@@ -119,7 +119,7 @@ impl<'p> System<'p> {
         locked.implies(self.memory.at(line))
     }
 
-    /// Nothing under way on a line, queues apart.
+    /// True if a line is quiescent, without regard to queues.
     fn idle(&mut self, line: &Expr) -> Expr {
         let stable = self.remote.stable;
         let state = self.remote.state.at(line);
@@ -207,12 +207,12 @@ impl<'p> System<'p> {
         }
     }
 
-    /// How many messages from or to one remote are in flight.
+    /// Number of messages in flight from or to one remote.
     fn in_flight_of(&mut self, line: &Expr, remote: i32) -> Expr {
         sum((0..self.flows.len()).map(|flow| self.count_flow(flow, line, Some(remote))))
     }
 
-    /// How many messages of a flow are in flight; only those from or to one remote if that is given.
+    /// Number of messages of a flow in flight; with `only`, those from or to this remote.
     fn count_flow(&mut self, flow: usize, line: &Expr, only: Option<i32>) -> Expr {
         let direction = self.flows[flow].direction;
         let indices = |there: bool| match there {
@@ -248,7 +248,7 @@ impl<'p> System<'p> {
         sum(counts)
     }
 
-    /// The number of messages below a place of a counted flow that goes down to sender and receiver.
+    /// Number of messages in the cells of a counted flow below a place indexed by sender and receiver.
     pub fn count_cells(&self, flow: usize, place: Place) -> Expr {
         let mut places = vec![place];
         for &ty in &self.flows[flow].stored {
@@ -267,7 +267,7 @@ impl<'p> System<'p> {
         sum(places.into_iter().map(Expr::from))
     }
 
-    /// The number of messages of one kind and line in a queue.
+    /// Number of messages of one type and line in a queue.
     pub fn count_queued(&self, queue: usize, label: u32, place: Place, line: &Expr) -> Expr {
         let queue = &self.queues[queue];
         sum((0..queue.capacity).map(|i| {
@@ -278,10 +278,11 @@ impl<'p> System<'p> {
     }
 }
 
-/// Terms of a sum that stand behind each other; more of them are added up in halves, as depth costs whoever reads them.
+/// Maximum number of terms in one chain of a sum. Longer sums are added up in halves, as deep expressions are costly to
+/// evaluate.
 const MOST_TERMS: usize = 64;
 
-/// The sum of numbers; 0 if there are none.
+/// Sum of numbers; 0 if there are none.
 fn sum(numbers: impl IntoIterator<Item = Expr>) -> Expr {
     let mut numbers: Vec<Expr> = numbers.into_iter().collect();
     if numbers.len() > MOST_TERMS {

@@ -1,8 +1,8 @@
-//! From the rows for one event to rules.
+//! Lowering of the rows for one event to rules.
 //!
-//! States whose rows for the event agree in everything but the next state share rules;
-//! constant tables say which states those are and where they lead.
-//! That keeps models of constructed homes, which have many states and few different rows, small.
+//! States whose rows for the event agree in everything but the next state share rules. Constant tables hold these
+//! states and their next states. This keeps models of constructed homes small, which have many states and few different
+//! rows.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement, Target, Variable,
@@ -25,30 +25,30 @@ use cohkit_engine::model::{
     Expr, Note, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
 };
 
-/// Something that may happen to an agent.
+/// An event of an agent, with its effects outside of the agent's rows.
 #[derive(Clone)]
 pub(super) struct Trigger {
     /// Start of the rules' names.
     pub name: String,
     pub parameters: Vec<VariableId>,
-    /// Whether it can happen now.
+    /// Condition for the event.
     pub present: Expr,
-    /// For guards.
+    /// Context of guards.
     pub before: Context,
-    /// For bodies, after `consume` has run.
+    /// Context of bodies, after `consume` has run.
     pub after: Context,
-    /// What happens whatever the agent does: the message leaves its channel, and so on.
+    /// Effects independent of the agent's row: the message leaves its channel, and so on.
     pub consume: Vec<Stmt>,
-    /// What happens besides if the agent takes it.
+    /// Additional effects if a row takes the event.
     pub taking: Vec<Stmt>,
-    /// What happens besides if the agent refuses it; `None` if that is no answer.
+    /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
     pub refusing: Option<Vec<Stmt>>,
     pub taken: Option<MessageId>,
-    /// The store that comes with it, if that is followed.
+    /// The store of the message, if stores are tracked.
     pub store: Option<Taking>,
-    /// Whether the copy of the line that comes with it is current.
+    /// Current bit of the copy that comes with the event.
     pub brought: Option<Expr>,
-    /// Whether the agent must have an answer.
+    /// True if the agent must have a row for the event.
     pub must: bool,
     pub spontaneous: bool,
 }
@@ -58,29 +58,29 @@ pub(super) struct Trigger {
 struct Case<'c> {
     guard: Option<&'c Expression>,
     deed: Deed<'c>,
-    /// Whether the agent has the line before and after.
+    /// True if the agent holds the line before and after the row.
     holds: (bool, bool),
-    /// Whether the row leads to another state.
+    /// True if the row leads to another state.
     moves: bool,
-    /// Whether the row performs a store in this agent's copy.
+    /// True if the row performs a store in the agent's own copy.
     stores: bool,
-    /// Whether it performs a read in this agent's copy.
+    /// True if the row performs a read in the agent's own copy.
     reads: bool,
-    /// Whether it posts a store.
+    /// True if the row posts a store.
     posts: bool,
-    /// The access that the row begins, if that is in progress after it.
+    /// The access that the row begins, if it is outstanding after the row.
     opens: Option<Access>,
-    /// Whether an atomic access may be in progress after it that the home performs.
+    /// True if an atomic access that the home performs may be outstanding after the row.
     atomic: bool,
     done: Done,
-    /// Whether what its `done` performs keeps a part of the line.
+    /// True if the write that `done` performs may cover only a part of the line.
     keeps_a_part: bool,
-    /// Whether the row gives up a write whose bytes have been sent.
+    /// True if the row abandons a write whose bytes have been sent.
     gives_up: bool,
 }
 
 impl Case<'_> {
-    /// The set that the case chooses one of, in terms of the values before it.
+    /// The set that the case chooses a member of, in terms of the values before the row.
     fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
         match self.deed {
             Deed::Take(body) => chosen_from(body),
@@ -97,18 +97,18 @@ enum Deed<'c> {
     Never,
 }
 
-/// A case in which one member of a set is chosen, and what happens then.
+/// A case that chooses a member of a set, with its effects.
 struct Choice {
     class: usize,
     case: usize,
     answer: Answer,
 }
 
-/// What happens in one case.
+/// Effects of one case.
 struct Answer {
-    /// A further condition.
+    /// Additional condition of the case.
     only_if: Expr,
-    /// Whether there is room for what is sent; where there is none, it waits.
+    /// True if networks have room for the messages of the case. Without room, the event waits.
     room: Expr,
     body: Vec<Stmt>,
 }
@@ -123,7 +123,7 @@ impl Answer {
     }
 }
 
-/// One truth value or another.
+/// Chooses between two truth values.
 fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     match (&then, &otherwise) {
         (Expr::Bool(a), Expr::Bool(b)) if a == b => then,
@@ -138,11 +138,11 @@ fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
 struct Class<'c> {
     states: Vec<usize>,
     cases: Vec<Case<'c>>,
-    /// Per case, for each of the states, the state it leads to.
+    /// Per case, the next state of each of the states.
     next: Vec<Vec<Option<usize>>>,
 }
 
-/// The classes of an event, with those states that have no row in one class too.
+/// Classes of the states by their cases for an event. States without a row form a class too.
 fn classes<'c>(
     facts: &Facts,
     controller: &'c Controller,
@@ -224,11 +224,11 @@ fn case<'c>(
 }
 
 impl<'p> System<'p> {
-    /// The rules by which an agent reacts to something.
+    /// Adds the rules by which an agent reacts to an event.
     ///
-    /// What an agent does by itself is one rule for each case. What happens to it is one rule with all cases
-    /// in its body, so that a search looks at each message once; cases in which one of a set is chosen are apart.
-    /// Gives whether what happens to an agent is taken, if it is present.
+    /// A spontaneous event has one rule for each case. Any other event has one rule with all cases in its body, so that
+    /// the search evaluates each message once. Cases that choose a member of a set have rules of their own. Returns the
+    /// condition under which a present event is taken.
     pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<Expr, SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
@@ -280,7 +280,7 @@ impl<'p> System<'p> {
         Ok(self.joint_rule(trigger, &classes, answers, table))
     }
 
-    /// What an agent does in one case of a class, with what is noted of it.
+    /// Effects of one case of a class, with the marks and watched variables. `None` if the case has none.
     fn whole_reaction(
         &mut self,
         trigger: &Trigger,
@@ -297,7 +297,7 @@ impl<'p> System<'p> {
             }
             let told = match case.deed {
                 Deed::Take(_) => true,
-                // To refuse may be an error, which no table wants to be covered.
+                // Refusing may be an error, which needs no coverage.
                 Deed::Refuse => {
                     (trigger.refusing.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
                 }
@@ -311,7 +311,7 @@ impl<'p> System<'p> {
         Ok(answer)
     }
 
-    /// One rule for each case in which one of a set is chosen, and for each that may be chosen.
+    /// Adds one rule for each case that chooses a member of a set. The member is a parameter of the rule.
     fn choosing_rules(
         &mut self,
         trigger: &Trigger,
@@ -347,7 +347,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// Tells which rows are taken.
+    /// Statement that marks a taken row, for coverage.
     fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
         self.marks.push(Mark {
             home: context.home,
@@ -361,7 +361,7 @@ impl<'p> System<'p> {
         })
     }
 
-    /// One rule for each case.
+    /// Adds one rule for each case.
     fn separate_rules(
         &mut self,
         trigger: Trigger,
@@ -394,7 +394,8 @@ impl<'p> System<'p> {
         }
     }
 
-    /// One rule for all cases. Gives in which of them something happens, here or where one of a set is chosen.
+    /// Adds one rule for all cases. Returns the condition under which some case takes the event, here or in a rule that
+    /// chooses a member.
     fn joint_rule(
         &mut self,
         trigger: Trigger,
@@ -404,12 +405,12 @@ impl<'p> System<'p> {
     ) -> Expr {
         let mut open = Expr::Bool(true);
         let mut taken = Expr::Bool(true);
-        // `None` until a class is met whose states can get here; its deeds may well be none.
+        // `None` until a class is found whose states can get here; its effects may well be empty.
         let mut body: Option<Vec<Stmt>> = None;
         for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
             let here = self.in_class(&trigger.before, class, number, table);
             let total = class.cases.last().is_some_and(|case| case.guard.is_none());
-            // What is left in its place, by cases from the last to the first.
+            // Condition under which the event stays in place, built from the last case to the first.
             let mut waits = Expr::Bool(!total && !trigger.must);
             let mut left = waits.clone();
             let mut does = match total || !trigger.must {
@@ -472,7 +473,7 @@ impl<'p> System<'p> {
         taken
     }
 
-    /// What an agent does in one case of a class; `None` if nothing happens then.
+    /// Effects of one case of a class; `None` if it has none.
     fn reaction(
         &mut self,
         trigger: &Trigger,
@@ -495,7 +496,7 @@ impl<'p> System<'p> {
         let home = context.home;
         let mut only_if = Expr::Bool(true);
         if trigger.spontaneous {
-            // An access that hits changes something only if it is a store that makes another copy old.
+            // A hit has an effect only if it is a store that makes another copy stale.
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
             let nothing = body.iter().all(|s| *s == Statement::Retry);
             if nothing && !case.moves && !watched {
@@ -578,7 +579,7 @@ impl<'p> System<'p> {
         }))
     }
 
-    /// An access, as charts tell it: that it begins, or that it is performed at once.
+    /// Note for charts: an access begins, or is performed at once.
     fn told(
         &self,
         event: Event,
@@ -596,7 +597,7 @@ impl<'p> System<'p> {
         Some(self.does(own.clone(), &context.line, &what, false))
     }
 
-    /// A store that is performed when its row has sent what it sends.
+    /// Note for charts: a store is performed after its row has sent its messages.
     fn performed_after(&self, event: Event, body: &[Statement], context: &Context) -> Option<Stmt> {
         let (Event::Access(access), Some(own), true) = (event, &context.own, sends(body)) else {
             return None;
@@ -604,7 +605,7 @@ impl<'p> System<'p> {
         Some(self.does(own.clone(), &context.line, &performs(access), false))
     }
 
-    /// What happens where the agent has no answer.
+    /// Violation: the agent has no row for the event.
     fn unexpected(&mut self, trigger: &Trigger) -> Vec<Stmt> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
@@ -620,8 +621,8 @@ impl<'p> System<'p> {
         out
     }
 
-    /// An agent has no row for what happens, or its row cannot be executed: `what` says so with the name of the agent, which
-    /// for a remote follows from the kind that its state belongs to.
+    /// Violation: an agent has no row for the event, or its row cannot be executed. `what` describes it with the name
+    /// of the agent. For a remote, the name is that of its state's kind.
     pub fn fails(&mut self, context: &Context, what: &dyn Fn(&str) -> String) -> Vec<Stmt> {
         let fails = |agent: &str| error(Violation::new("no unexpected message", what(agent)));
         let kinds = &self.protocol.kinds;
@@ -635,7 +636,7 @@ impl<'p> System<'p> {
             .collect()
     }
 
-    /// Whether the bounded messages that an access sends may be sent.
+    /// True if declared bounds allow the messages of an access.
     fn within_bounds(&mut self, context: &Context, body: &[Statement]) -> Expr {
         let mut guard = Expr::Bool(true);
         for (message, bound) in &self.protocol.bounds.per_message {
@@ -666,7 +667,7 @@ impl<'p> System<'p> {
         guard
     }
 
-    /// Which class each state is in, if there are enough classes and states to need a table.
+    /// Table of each state's class. `None` if there are too few classes and states to need one.
     fn class_table(&mut self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
         let large = classes.iter().any(|c| c.states.len() > 2);
         if classes.len() < 2 || !large {
@@ -706,7 +707,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// Where a case leads.
+    /// Next state of a case.
     fn next_state(
         &mut self,
         home: bool,
@@ -729,7 +730,7 @@ impl<'p> System<'p> {
         table.of(state)
     }
 
-    /// An agent's state and those of its variables that are not zero: `IM_A{owed=1}`.
+    /// An agent's state and its variables other than zero: `IM_A{owed=1}`.
     pub fn state_words(&self, context: &Context) -> Phrase {
         let side = self.side_of(context);
         let mut words = vec![Piece::Value(context.part(side.state).into())];
@@ -742,7 +743,7 @@ impl<'p> System<'p> {
         words
     }
 
-    /// Assignments of a variable, each only where it is not zero: [`cohkit_protocol::value_text`] in expressions.
+    /// Assignments of a variable, each shown only if it is not zero: [`cohkit_protocol::value_text`] in expressions.
     fn assignment_words(&self, variable: &Variable, place: &Place) -> Phrase {
         let (name, ty) = (&variable.name, variable.ty);
         let unless_zero = |index: &str, is_not: Expr, value: Phrase| {
@@ -790,7 +791,7 @@ impl<'p> System<'p> {
     }
 }
 
-/// The word for a value.
+/// The label of a value.
 fn label_words(labels: &[String], value: &Expr) -> Phrase {
     let mut words = Vec::new();
     for (index, label) in labels.iter().enumerate().rev() {
@@ -803,19 +804,19 @@ fn label_words(labels: &[String], value: &Expr) -> Phrase {
     words
 }
 
-/// An access that is performed, as charts mark it.
+/// Text of a performed access in charts.
 pub(super) fn performs(access: Access) -> String {
     format!("performs a {}", access.name())
 }
 
-/// Whether statements send anything.
+/// True if statements send a message.
 fn sends(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| found |= matches!(s, Statement::Send { .. }));
     found
 }
 
-/// Whether statements change a variable.
+/// True if statements change a variable.
 fn assigns(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| {

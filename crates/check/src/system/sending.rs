@@ -1,4 +1,4 @@
-//! Messages that rows send: who gets them, and where they lie until they are taken.
+//! Sends of rows: the receivers of messages, and their storage until they are consumed.
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Target, Value};
@@ -14,9 +14,9 @@ use super::SystemError;
 use cohkit_engine::build::{assert, when};
 use cohkit_engine::model::{Expr, Place, Stmt, VariableId, Violation};
 
-/// To whom a message goes.
+/// Receiver of a message.
 enum Receiver {
-    /// The home of the line at hand.
+    /// The home of the current line.
     Home,
     /// The home with this number.
     HomeAt(Expr),
@@ -24,23 +24,23 @@ enum Receiver {
     Remote(Expr),
 }
 
-/// A message on its way.
+/// A message to be stored.
 struct Letter {
-    /// The line that it is about, or the home in its place.
+    /// Line of the message, or the number of a home in its place.
     line: Expr,
-    /// The remotes among who sends and who gets it.
+    /// Sender and receiver; `None` for a home.
     from: Option<Expr>,
     to: Option<Expr>,
-    /// The fields that have a place.
+    /// Values of the stored fields.
     stored: Vec<Expr>,
-    /// The ticket of its store, if that has a place.
+    /// Ticket of its store, if it is stored.
     ticket: Option<Expr>,
-    /// Whether its copy of the line is current, if it has one.
+    /// Current bit of its copy of the line, if it has one.
     current: Option<Expr>,
 }
 
 impl System<'_> {
-    /// A message goes to whom its row says.
+    /// Lowers a send statement.
     pub fn send_to(
         &mut self,
         moment: &mut Execution,
@@ -75,7 +75,7 @@ impl System<'_> {
         Ok(())
     }
 
-    /// The row cannot be executed, as its message has no receiver.
+    /// Violation: the row cannot be executed, as its message has no receiver.
     fn no_receiver(&mut self, context: &Context, message: MessageId) -> Vec<Stmt> {
         let (messages, controller) = (&self.protocol.messages, self.side(context.home).controller);
         let fault = Fault::NoReceiver(message);
@@ -98,7 +98,7 @@ impl System<'_> {
             (false, Receiver::Remote(_)) => Direction::Between,
             (false, _) => Direction::ToHome,
         };
-        // What is about no line has the number of the home that takes or sends it in the place of a line.
+        // A message about no line has the number of the home that takes or sends it in place of the line.
         let line = match &to {
             _ if self.protocol.message(message).about_line => context.line.clone(),
             Receiver::HomeAt(home) => home.clone(),
@@ -137,7 +137,7 @@ impl System<'_> {
                 moment.copy.clone(),
             ));
         }
-        // A home whose memory has a slot reads it in a step of its own.
+        // Split memory is read in a separate step.
         if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
             let said = "memory is read for a remote while the device may write it under its lock";
             out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
@@ -182,7 +182,7 @@ impl System<'_> {
         Ok(out)
     }
 
-    /// A message is one more among those of its flow that differ in nothing.
+    /// Increments the counter of equal messages.
     fn count(&self, flow: usize, variable: VariableId, letter: &Letter, out: &mut Vec<Stmt>) {
         let (flow, current) = (&self.flows[flow], &letter.current);
         let place = ends(
@@ -191,7 +191,7 @@ impl System<'_> {
             letter.to.as_ref(),
         );
         let place = letter.stored.iter().cloned().fold(place, Place::at);
-        // Those that others stay behind count with the rest, and those with other tickets.
+        // The capacity covers all cells: those with and without a message behind them, and those with other tickets.
         let behind = |place: Place| match flow.goes_before {
             true => vec![place.clone().at(false), place.at(true)],
             false => vec![place],
@@ -231,7 +231,7 @@ impl System<'_> {
         out.push(place.clone().set(place + 1));
     }
 
-    /// A message is the last of its queue.
+    /// Appends a message to its queue.
     fn put_last(
         &self,
         flow: &Flow,
@@ -266,7 +266,7 @@ impl System<'_> {
         out.push(length.clone().set(length + 1));
     }
 
-    /// A message stays behind those that are under way now.
+    /// Marks the messages in flight that a new message stays behind.
     fn goes_behind(
         &mut self,
         message: MessageId,
@@ -297,7 +297,7 @@ impl System<'_> {
         out
     }
 
-    /// Whether nothing is under way that a message must stay behind.
+    /// True if no message is in flight that the message must stay behind.
     pub fn nothing_before(
         &mut self,
         message: MessageId,
@@ -323,7 +323,7 @@ impl System<'_> {
         free
     }
 
-    /// The flows that a message stays behind on its way.
+    /// The counted flows that a message stays behind.
     fn before(&self, message: MessageId, direction: Direction) -> Vec<(usize, VariableId)> {
         let earlier = self.protocol.stays_behind(message);
         let flows = self.flows.iter().enumerate();

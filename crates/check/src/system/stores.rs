@@ -1,6 +1,6 @@
-//! Stores between a remote and memory: tickets, the program order of one line, and atomic accesses.
+//! Lowering of pending stores: tickets, the program order of one line, and atomic accesses.
 //!
-//! [`cohkit_system::stores`] says what these are for, and why they are enough.
+//! [`cohkit_system::stores`] defines tickets, and shows that they are sufficient.
 
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::MessageId;
@@ -67,7 +67,8 @@ impl System<'_> {
         Violation::new(agent::stores(&self.facts), what)
     }
 
-    /// The ticket of a store that is sent, if its flow has a place for one; and what follows when it has been sent.
+    /// The ticket of a store that is sent, if the flow stores tickets. Adds the checks before the send to `before`, and
+    /// the updates after it to `after`.
     pub fn store_is_sent(
         &mut self,
         moment: &mut Execution,
@@ -99,7 +100,7 @@ impl System<'_> {
         tickets.ty.map(|_| own)
     }
 
-    /// The home performs the store whose message it takes, or the one that it has deferred.
+    /// The home performs the store of the message that it consumes, or the deferred store.
     pub fn store_is_performed(
         &mut self,
         moment: &mut Execution,
@@ -110,7 +111,7 @@ impl System<'_> {
         let Some(remote) = remote.as_ref().filter(|_| self.facts.stores_pending) else {
             return Vec::new();
         };
-        // The deferred store of this very row is the one that it takes.
+        // If this row has deferred the store, the deferred store is that of the current message.
         let own = moment.taking.as_ref().filter(|taking| match deferred {
             Some(_) => taking.deferred,
             None => true,
@@ -129,7 +130,7 @@ impl System<'_> {
             |of: fn(&cohkit_system::stores::Senders) -> bool| self.facts.senders.iter().any(of);
         let may_be_posted = high >= posted && any(|senders| senders.post);
         let may_be_awaited = low <= awaited && any(|senders| senders.wait);
-        // Its place is free before other stores move up.
+        // Clear the place of the deferred ticket before other stores move up.
         let clears = deferred.map(|aside| aside.ticket.at(&line).set(0));
         let its = match (&clears, own) {
             (Some(_), None) => {
@@ -163,7 +164,7 @@ impl System<'_> {
             if taking.deferred || deferred.is_none() {
                 taking.performed();
             }
-            // A store that this row has deferred is at two places until the row is over.
+            // A store that this row has deferred is recorded at two places until the row ends.
             if let (true, None, Some(aside)) = (taking.deferred, deferred, self.aside) {
                 out.push(aside.ticket.at(&line).set(0));
             }
@@ -210,7 +211,7 @@ impl System<'_> {
         self.build.range("ticket", 0, highest)
     }
 
-    /// The first posted store of a remote has been performed: all others have one rank less.
+    /// The posted store of rank 0 has been performed: all others of the remote have one rank less.
     fn stores_move_up(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
         let first = ticket(Ticket::POSTED);
         if self.stores.ranks < 2 {
@@ -236,7 +237,7 @@ impl System<'_> {
         )
     }
 
-    /// No message of the store in progress may be performed any more.
+    /// Voids all messages of the store in progress.
     pub fn awaited_are_void(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
         let (void, awaited) = (ticket(Ticket::VOID), ticket(Ticket::AWAITED));
         if !self.facts.awaits_stores() {
@@ -257,7 +258,7 @@ impl System<'_> {
         )
     }
 
-    /// Changes the tickets of all stores of a remote to a line: those that are counted, and those that have one place each.
+    /// Changes the tickets of all stores of a remote to a line, in counted flows, queues, and the deferred store.
     fn change_tickets(
         &mut self,
         line: &Expr,
@@ -324,7 +325,7 @@ impl System<'_> {
         out
     }
 
-    /// A row of the home is over that takes a store.
+    /// Asserts at the end of a home's row that it has not lost the store of its message.
     pub fn store_is_taken(&self, moment: &Execution) -> Option<Stmt> {
         let taking = moment.taking.as_ref()?;
         let posted = ticket(Ticket::POSTED);
@@ -335,7 +336,7 @@ impl System<'_> {
         Some(assert(lost, taking.ticket.clone().lt(posted)))
     }
 
-    /// A write ends whose bytes have been sent: the home has performed it.
+    /// Asserts that the home has performed a write, whose bytes were sent, when the write completes.
     pub fn store_ends(&self, context: &Context) -> Vec<Stmt> {
         let Some(performed) = self.stores.performed else {
             return Vec::new();
@@ -345,7 +346,8 @@ impl System<'_> {
         vec![assert(lost, performed.clone()), performed.set(false)]
     }
 
-    /// A write is given up whose bytes have been sent: the home has not performed it, and will not.
+    /// Asserts that the home has not performed a write, whose bytes were sent, when the write is abandoned. Voids its
+    /// messages.
     pub fn store_is_given_up(&mut self, context: &Context) -> Vec<Stmt> {
         let (Some(performed), Some(own)) = (self.stores.performed, &context.own) else {
             return Vec::new();
@@ -356,13 +358,13 @@ impl System<'_> {
         out
     }
 
-    /// A remote performs an access in its own copy: its earlier stores have been performed.
+    /// Asserts that a remote's earlier stores are performed when it performs an access in its own copy.
     pub fn in_order(&self, context: &Context, writes: bool) -> Option<Stmt> {
         let none = Expr::from(context.part(self.stores.posted?)).is(0);
         Some(assert(order(missed(writes)), none))
     }
 
-    /// Whether a remote has posted stores that are pending.
+    /// True if a remote has pending posted stores.
     pub fn some_posted(&self, context: &Context) -> Expr {
         match self.stores.posted {
             Some(posted) => Expr::from(context.part(posted)).gt(0),
@@ -370,7 +372,7 @@ impl System<'_> {
         }
     }
 
-    /// A remote begins an access that is in progress after the row.
+    /// Checks and records the begin of an access that is outstanding after the row.
     pub fn access_opens(&mut self, context: &Context, begun: Access) -> Vec<Stmt> {
         let mut out = Vec::new();
         let answers = self.facts.answers(begun).to_vec();
@@ -391,7 +393,7 @@ impl System<'_> {
         out
     }
 
-    /// A copy of the line is sent to a remote, which may end an access with it.
+    /// Checks and records that a copy of the line is sent to a remote that may complete an access with it.
     pub fn answers(
         &mut self,
         line: &Expr,
@@ -424,7 +426,7 @@ impl System<'_> {
         out
     }
 
-    /// A store to a line is performed: what atomic accesses have read before is not the last value any more.
+    /// Records that a store to the line is performed: the copies that atomic accesses have read before are outdated.
     pub fn reads_are_outdated(&mut self, line: &Expr) -> Option<Stmt> {
         let read = self.stores.read?.at(line);
         let each = self.with_bound(self.remote_type, |_, r| {
@@ -436,7 +438,7 @@ impl System<'_> {
         Some(each)
     }
 
-    /// Whether some atomic access has read the last value of a line.
+    /// True if some atomic access has read the last value of a line.
     pub fn some_read_is_last(&mut self, line: &Expr) -> Expr {
         let Some(read) = self.stores.read else {
             return Expr::Bool(false);
@@ -447,13 +449,13 @@ impl System<'_> {
         })
     }
 
-    /// No atomic access that the home performs is in progress after a row.
+    /// Resets the read of an atomic access after a row that leaves none outstanding at the home.
     pub fn atomic_is_over(&self, context: &Context) -> Option<Stmt> {
         let read = context.part(self.stores.read?);
         Some(read.set(AtomicRead::None as i32))
     }
 
-    /// Loads that are performed without a row find the remote's own stores.
+    /// Adds a rule for loads that hit without a row: they must find the remote's own stores.
     pub fn loads_hit_in_order(&mut self) {
         let controller = self.remote.controller;
         let hit = |state: usize| cohkit_system::plan::hits(controller, state, Access::Load);
@@ -487,7 +489,7 @@ impl System<'_> {
 /// Cells of a counted flow that differ in their tickets.
 struct Cells {
     place: Place,
-    /// Whether a message stays behind them, if that is told apart.
+    /// True if a message stays behind the counted ones; `None` if the flow has no such bit.
     behind: Option<bool>,
 }
 
@@ -501,7 +503,7 @@ impl Cells {
     }
 }
 
-/// The breach of program order by an access that is performed before an earlier store.
+/// The violation of program order by an access that is performed before an earlier store.
 fn missed(writes: bool) -> &'static str {
     match writes {
         true => stores::OVERTAKES,

@@ -1,13 +1,13 @@
-//! What charts show of a system: messages on their way, what agents do, and the states they come to.
+//! Chart notes of a system: messages in flight, acts of agents, and the states that they reach.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, Teller};
 use cohkit_engine::story::{Said, Story};
 
-/// What an agent does, with its words still to be filled in.
+/// An act of an agent, with phrases that are filled in during a trace.
 ///
-/// A receive is joined to the oldest send of the same words, sender, receiver and line that has not been
-/// received yet, so models need no identity for their messages.
+/// A receive is matched with the oldest unreceived send of the same words, sender, receiver and line. Models therefore
+/// need no identity for their messages.
 pub(super) enum Act {
     /// Puts a message into its channel.
     Send {
@@ -20,28 +20,28 @@ pub(super) enum Act {
     Receive {
         /// Name and fields, in the words of the send.
         message: Phrase,
-        /// Index of the sender; none where it is whoever has sent such a message to the receiver first.
+        /// Index of the sender. `None` stands for the sender whose equal message to the receiver is the oldest.
         from: Option<Expr>,
     },
-    /// Does something of its own.
+    /// Acts without a message.
     Does(Phrase),
     /// Changes its state.
     Becomes(Phrase),
 }
 
-/// Sorts of notes: one of the acts, and what else there is to know.
+/// Codes of notes: one of the acts, and flags.
 mod sort {
     pub const SEND: u32 = 0;
     pub const RECEIVE: u32 = 1;
     pub const DOES: u32 = 2;
     pub const BECOMES: u32 = 3;
-    /// The number of a line is among the values.
+    /// The note's values contain the number of a line.
     pub const HAS_LINE: u32 = 1 << 2;
-    /// The home can see it.
+    /// The home can observe the act.
     pub const VISIBLE: u32 = 1 << 3;
 }
 
-/// A note that an agent acts. `visible`: whether the home can see it.
+/// Note of an agent's act. `visible` is true if the home can observe it.
 pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
     let (act, other, words) = match act {
         Act::Send { message, to } => (sort::SEND, Some(to), message),
@@ -58,7 +58,7 @@ pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> 
     })
 }
 
-/// Tells of systems.
+/// Renders charts of systems.
 #[derive(Debug)]
 pub(super) struct Charts;
 
@@ -73,7 +73,7 @@ impl Teller for Charts {
     }
 }
 
-/// A chart in the making.
+/// A chart under construction.
 struct Chart<'a> {
     model: &'a Model,
     steps: Vec<Step>,
@@ -125,7 +125,7 @@ impl Story for Chart<'_> {
                         let (flying, flight) = self.flying.remove(i);
                         (flying.from, flight)
                     }
-                    // In flight from the start.
+                    // The message was in flight at the start.
                     None => (other.unwrap_or(agent), self.next_flight()),
                 };
                 Action::Receive {

@@ -1,38 +1,38 @@
-//! The data of pending stores: tickets, the variables that hold them, and the store of the message being taken.
+//! The data of pending stores: tickets, the variables that hold them, and the store of the message being consumed.
 
 use cohkit_engine::model::{Expr, TableId, TypeId, VariableId};
 
-/// The tickets that messages of one flow may have.
+/// Range of the tickets that messages of one flow may carry.
 #[derive(Clone, Copy)]
 pub(super) struct Tickets {
     pub low: i32,
     pub high: i32,
-    /// Their type; none if there is one ticket only, which needs no place.
+    /// Type of the tickets; `None` if there is only one, which is not stored.
     pub ty: Option<TypeId>,
 }
 
-/// The variables of pending stores, each per line and remote, as far as the protocol needs them.
+/// The variables of pending stores, each per line and remote. `None` for a variable that the protocol does not need.
 pub(super) struct Stores {
     /// Number of ranks.
     pub ranks: u8,
-    /// Whether the home has performed the store of the access in progress.
+    /// True if the home has performed the store of the access in progress.
     pub performed: Option<VariableId>,
     /// Number of posted stores that are pending.
     pub posted: Option<VariableId>,
-    /// What the atomic access in progress reads.
+    /// State of the copy that the atomic access in progress reads.
     pub read: Option<VariableId>,
-    /// Of each state, whether an atomic access may be in progress whose store the home performs.
+    /// Per state, true if an atomic access that the home performs may be outstanding there.
     pub atomic_in: Option<TableId>,
 }
 
-/// A store whose message a home takes.
+/// A store whose message the home consumes.
 #[derive(Clone)]
 pub(super) struct Taking {
-    /// Its ticket, and the range of that.
+    /// Its ticket, and the range of the ticket.
     pub ticket: Expr,
     pub low: i32,
     pub high: i32,
-    /// Whether its bytes have been deferred.
+    /// True if its bytes have been deferred.
     pub deferred: bool,
 }
 
@@ -46,13 +46,13 @@ impl Taking {
         }
     }
 
-    /// Its bytes are deferred; gives the ticket that goes with them.
+    /// Records that its bytes are deferred. Returns their ticket.
     pub fn is_deferred(&mut self) -> Expr {
         self.deferred = true;
         self.ticket.clone()
     }
 
-    /// It has been performed.
+    /// Records that it has been performed.
     pub fn performed(&mut self) {
         self.ticket = Expr::Int(0);
         (self.low, self.high) = (0, 0);

@@ -1,4 +1,4 @@
-//! Everything that can happen in a system: accesses, deliveries, memory, the device.
+//! All events of a system: accesses, deliveries, memory operations, and the device.
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
@@ -46,7 +46,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// A core, or the cache's replacement, wants something.
+    /// An access of a core, or of the cache's replacement policy.
     fn access(&mut self, access: Access, name: &str) -> Result<(), SystemError> {
         let event = Event::Access(access);
         if !self
@@ -86,8 +86,8 @@ impl<'p> System<'p> {
         reacted.map(|_| ())
     }
 
-    /// Stores and atomics that hit without a row of their own. A write that changes nothing, because no other copy is current,
-    /// is left out. Loads that hit change nothing ever.
+    /// Stores and atomics that hit without a row of their own. A write without effect, because no other copy is
+    /// current, is left out. Loads that hit never have an effect.
     fn hits(&mut self) {
         let controller = self.remote.controller;
         let hit = |state: usize| write_hits(controller, state);
@@ -120,7 +120,7 @@ impl<'p> System<'p> {
         });
     }
 
-    /// A message arrives.
+    /// The delivery of a message.
     fn deliver(&mut self, index: usize) -> Result<(), SystemError> {
         let flow = &self.flows[index];
         let (message, direction) = (flow.message, flow.direction);
@@ -172,7 +172,7 @@ impl<'p> System<'p> {
             arrival.present = arrival.present.and(entry.open());
             arrival.removal.extend(entry.leaves());
         }
-        // Fields without a place have the constant that every send gives them.
+        // Fields that are not stored have the constant that every send gives them.
         let fields = |stored: Vec<Expr>| -> Vec<Expr> {
             let mut stored = stored.into_iter();
             let values = constants.iter().map(|constant| match constant {
@@ -195,7 +195,7 @@ impl<'p> System<'p> {
         let mut consume = arrival.look;
         let receives = Act::Receive {
             message: self.words(message, &values),
-            // Which home has sent it nothing depends on, unless homes keep an order.
+            // Nothing depends on which home sent the message, unless homes keep an order.
             from: (direction != Direction::BetweenHomes).then(|| self.agent(from.as_ref(), &line)),
         };
         let taker = self.agent(to.as_ref(), &line);
@@ -274,7 +274,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// Only the head of a queue may be next: its fields are looked at before it is removed.
+    /// Only the head of a queue may be next: its fields are read before it is removed.
     fn queued_arrival(
         &mut self,
         flow: usize,
@@ -334,7 +334,7 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The memory samples, performs, and answers.
+    /// Steps of memory operations: memory reads or writes, and answers the home.
     fn memory_steps(&mut self) -> Result<(), SystemError> {
         let Some(memory) = self.slot else {
             return Ok(());
@@ -419,7 +419,7 @@ impl<'p> System<'p> {
         self.memory_answers(memory, l)
     }
 
-    /// The home takes what memory has read, and hears that it has written.
+    /// The home consumes the data of a memory read, or the completion of a memory write.
     fn memory_answers(&mut self, memory: Slot, l: VariableId) -> Result<(), SystemError> {
         let line = Expr::from(l);
         let state = memory.state.at(l);
@@ -464,7 +464,7 @@ impl<'p> System<'p> {
         self.react(Event::MemoryDone, trigger).map(|_| ())
     }
 
-    /// The device asks for local operations, uses the line under its lock, and unlocks.
+    /// Steps of the device: it requests local operations, uses the line under its lock, and unlocks.
     fn device_steps(&mut self) -> Result<(), SystemError> {
         let Some(device) = self.device else {
             return Ok(());
@@ -531,13 +531,13 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    /// The device unlocks, and writes while it may.
+    /// The device unlocks, and writes while its lock allows it.
     fn device_locks(&mut self, device: Device) -> Result<(), SystemError> {
         let (l, line) = self.line_index();
         let (locals, held) = (&self.home.controller.locals, device.lock.at(l));
         let is = |label: u32| held.clone().is(device.locks.nth(label));
-        // A device may unlock what it has not locked. A home that refuses changes nothing, so only one that
-        // takes it is of interest.
+        // A device may unlock a line that it has not locked. Refusing has no effect, so only a home that takes the
+        // unlock matters.
         let unlocks = "unlocks a line that it has not locked";
         let consume = vec![self.does(device.agent, &line, unlocks, true)];
         let present = is(lock::NONE);
@@ -566,7 +566,7 @@ impl<'p> System<'p> {
                 ..trigger
             },
         )?;
-        // What lends memory writes what it has taken back.
+        // An outer level writes lines whose permission it has revoked, in a rule of its own.
         let writes = locals.iter().any(|l| l.locks && l.ensures == Right::None);
         if writes && self.lent.is_none() {
             let changes = self.another_is_current(&line, None);
@@ -585,7 +585,7 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    /// A trigger of the home that is not a message.
+    /// A trigger of the home that is no message.
     fn home_trigger(
         &self,
         line: &Expr,
@@ -614,19 +614,19 @@ impl<'p> System<'p> {
     }
 }
 
-/// What it takes to get a message out of its channel.
+/// Expressions and statements that take a message out of its channel.
 struct Arrival {
     parameters: Vec<VariableId>,
     present: Expr,
-    /// Remembers what the message says.
+    /// Saves the fields of the message.
     look: Vec<Stmt>,
-    /// Takes it out.
+    /// Removes the message.
     removal: Vec<Stmt>,
-    /// The fields that have a place, in guards and after `look`.
+    /// Stored fields, in guards and after `look`.
     before: Vec<Expr>,
     after: Vec<Expr>,
-    /// The ticket of the store that it carries, if that has a place.
+    /// Ticket of the message's store, if it is stored.
     ticket: Option<Expr>,
-    /// Whether the copy of the line that it carries is current.
+    /// Current bit of the message's copy of the line.
     current: Option<Expr>,
 }

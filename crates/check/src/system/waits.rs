@@ -1,4 +1,5 @@
-//! Who waits for whom, on which line and channel: what there is to say of a state that nothing leads on from.
+//! Wait-for descriptions: the agents, messages and devices that wait in a state, with line and channel. Reports on
+//! deadlocks show them.
 
 use super::expressions::Context;
 use super::layout::{slot, Direction, Storage, System};
@@ -10,7 +11,7 @@ fn text(words: impl Into<String>) -> Piece {
 }
 
 impl System<'_> {
-    /// The end of a sentence about a line.
+    /// The end of a description, with the line.
     fn on_line(&self, line: &Expr) -> Phrase {
         match self.note_line(line) {
             Some(line) => vec![text(", line "), Piece::Value(line)],
@@ -18,7 +19,7 @@ impl System<'_> {
         }
     }
 
-    /// A message is in its channel, where its receiver can see it.
+    /// Describes a message that waits in its channel for its receiver.
     pub fn in_flight(
         &mut self,
         flow: usize,
@@ -68,9 +69,9 @@ impl System<'_> {
         });
     }
 
-    /// All else that can wait: agents, the device, the memory.
+    /// Describes all other waits: of agents, the device and the memory.
     pub fn waiting(&mut self) {
-        // Agents come before what is in flight, as they are what people ask for.
+        // Agents come before messages in flight, as readers look for them first.
         let in_flight = std::mem::take(&mut self.remarks);
         for home in [false, true] {
             self.agents_wait(home);

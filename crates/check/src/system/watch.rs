@@ -1,19 +1,19 @@
-//! What a model says besides of the access or operation whose progress is watched.
+//! Additional state variables of a model that watches progress.
 
 use cohkit_engine::model::{TableId, VariableId};
 use cohkit_protocol::controller::{Access, Controller, Event};
 
-/// A kind of access, or of local operation.
+/// A kind of access, or a local operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Of a remote.
+    /// An access of a remote.
     Access(Access),
-    /// Of the device behind the home: index into [`Controller::locals`].
+    /// A local operation of the device: index into [`Controller::locals`].
     Local(u8),
 }
 
 impl Kind {
-    /// The name in the text.
+    /// Its name in the protocol file.
     pub fn name(self, home: &Controller) -> &str {
         match self {
             Kind::Access(access) => access.name(),
@@ -23,31 +23,31 @@ impl Kind {
     }
 }
 
-/// What a model says besides of one kind of access or operation.
+/// State variables for one kind of access or operation.
 #[derive(Clone, Copy)]
 pub(super) struct Watch {
     pub kind: Kind,
     pub wanted: VariableId,
-    /// Of accesses alone.
+    /// The watched remote, if an access is watched.
     pub remote: Option<Watched>,
 }
 
-/// What a model says besides of one remote.
+/// State variables of the watched remote.
 #[derive(Clone, Copy)]
 pub(super) struct Watched {
     pub which: VariableId,
     pub under_way: VariableId,
-    /// For each state a goal, see [`super::progress`].
+    /// Per state a goal, see [`super::progress`].
     pub goal: TableId,
 }
 
 impl Watch {
-    /// Whether rows for this event begin what is watched.
+    /// True if rows for this event begin the watched access.
     pub fn begins(&self, event: Event) -> bool {
         matches!(self.kind, Kind::Access(access) if event == Event::Access(access))
     }
 
-    /// The remote that is watched.
+    /// The watched remote.
     pub fn which(&self) -> Option<VariableId> {
         self.remote.map(|remote| remote.which)
     }

@@ -1,17 +1,17 @@
-//! Texts that ship and have a home written as rows, with changes, and what a search finds of them.
+//! Shipped protocols with hand-written homes, with changes, and the results of their search.
 
 use cohkit_check::system::{model, Options};
 use cohkit_engine::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;
 
-/// The text of this name.
+/// The protocol file of this name.
 pub fn shipped(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
-/// A shipped text with changes, each of something that it says once.
+/// A shipped protocol with changes. Each replaced string occurs once.
 pub fn changed(name: &str, changes: &[(&str, &str)]) -> String {
     let mut text = shipped(name);
     for (from, to) in changes {
@@ -21,7 +21,7 @@ pub fn changed(name: &str, changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// States and transitions of a system that holds, or the property that it violates.
+/// States and transitions of a system without violation, or the violated property.
 pub fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));

@@ -1,11 +1,11 @@
-//! Faults of a lowering, seeded into what it lowers: the model is that of other controllers than those that are executed.
+//! Faults of a lowering, seeded into its input: the model then differs from the controllers that are executed.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Set, Statement, Target, Value,
 };
 use cohkit_protocol::protocol::{Home, Protocol};
 
-/// What a fault makes of each part of a controller.
+/// A fault, as a change to each part of a controller.
 pub struct Fault {
     pub name: &'static str,
     single: fn(Expression) -> Expression,
@@ -22,7 +22,7 @@ const NONE: Fault = Fault {
     whole: |_| {},
 };
 
-/// Faults that a lowering had or could have.
+/// Faults that a lowering has had or could have.
 pub const FAULTS: [Fault; 19] = [
     Fault {
         name: "what is added to a set by += loses the set",
@@ -201,7 +201,7 @@ fn both(protocol: &mut Protocol) -> Vec<&mut Controller> {
 }
 
 impl Fault {
-    /// What a lowering with this fault makes its model of.
+    /// The input that a lowering with this fault effectively lowers.
     pub fn seeded(&self, protocol: &Protocol) -> Protocol {
         let mut seeded = protocol.clone();
         for controller in both(&mut seeded) {

@@ -1,19 +1,19 @@
-//! Texts that apply every operator and every form of assignment to every value of every type, at a home and at a remote,
-//! to variables and to fields of messages.
+//! Protocols that apply every operator and every form of assignment to every value of every type. They run at a home
+//! and at a remote, on variables and on message fields.
 
 use std::fmt::Write;
 
-/// A type whose values are all visited, and what can be done with two of them, `x` and `y`.
+/// A type whose values are all visited, and the operations on two of them, `x` and `y`.
 pub struct Tried {
-    /// As it is written.
+    /// The type in the protocol language.
     pub words: &'static str,
-    /// How many remotes there are: they are values too.
+    /// Number of remotes, which are values too.
     remotes: u8,
-    /// How `x` goes on to its next value: guards and values, the last without a guard.
+    /// Steps of `x` to its next value: guards and values, the last without a guard.
     next: &'static [(&'static str, &'static str)],
-    /// Expressions of `x` and `y`, with the types of their values.
+    /// Expressions of `x` and `y`, with their types.
     values: &'static [(&'static str, &'static str)],
-    /// Operators that an assignment may have, with when what it stores is of the type.
+    /// Operators that an assignment may have, with the condition under which its result fits the type.
     pub changes: &'static [(&'static str, &'static str)],
 }
 
@@ -30,7 +30,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("x", "0..2"),
     ("2 - x", "0..2"),
     ("x + y", "0..4"),
-    // An amount below zero is an amount.
+    // An amount below zero is valid.
     ("x - y + 2", "0..4"),
     ("x - y < 0", "bool"),
     ("x - (y - x) == y", "bool"),
@@ -85,7 +85,7 @@ pub const TYPES: [Tried; 5] = [
             COMPARED[0],
             COMPARED[1],
             ("x == none", "bool"),
-            // The set that holds `none` is empty.
+            // A set that contains only `none` is empty.
             ("x in { y }", "bool"),
             ("count({ x } + { y })", "count"),
             ("{ x } - { y }", "set of remote"),
@@ -115,7 +115,7 @@ pub const TYPES: [Tried; 5] = [
     },
 ];
 
-/// An assignment in its short form, or in its long one, to a variable that is of the type.
+/// An assignment to a variable of the type, in its short or long form.
 fn change(variable: &str, operator: &str, by: &str, short: bool) -> String {
     match short {
         true => format!("{variable} {operator}= {by}"),
@@ -136,7 +136,7 @@ pub fn values(tried: &Tried) -> String {
     text(tried, &variables, &remote, &home)
 }
 
-/// All values of an assignment that changes a variable, where what it stores is of the type.
+/// All values of an assignment that changes a variable, if the result fits the type.
 pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> String {
     let action = format!("z := x, {}", change("z", operator, "y", short));
     let of_field = fits.replace('x', "f");
@@ -151,7 +151,7 @@ pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> St
     text(tried, &format!("; z: {}", tried.words), &remote, &home)
 }
 
-/// What does not always fit: in a variable of the home or of a remote, or in a field.
+/// Assignments whose result does not always fit: to a variable of the home or of a remote, or to a field.
 pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
     let action = change("x", operator, "y", short);
     let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
@@ -166,13 +166,13 @@ pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
     ]
 }
 
-/// The frame: remotes that ask the home to go on to the next value of `x` or `y`, or to do what is tried.
+/// The frame: remotes that ask the home to advance `x` or `y`, or to run the tested operation.
 fn text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
     let ty = tried.words;
     let mut rows = String::new();
     for variable in ["x", "y"] {
         for (guard, value) in tried.next {
-            // `x` stands for nothing else in these.
+            // In these strings, `x` has no other meaning.
             let [guard, value] = [guard, value].map(|words| words.replace('x', variable));
             let guard = match guard.as_str() {
                 "" => String::new(),
