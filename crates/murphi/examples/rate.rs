@@ -1,6 +1,6 @@
-//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive] [all]`:
-//! `all` visits every state also where scalarsets would let it take one for many; the model is a Murphi text or a number of
-//! processes for Peterson's mutual exclusion.
+//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive] [all]`.
+//! With `all`, the search visits every state, even if scalarsets would allow one per orbit. The model is a Murphi text
+//! or a number of processes for Peterson's mutual exclusion.
 
 use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options};

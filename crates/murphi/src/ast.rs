@@ -1,4 +1,4 @@
-//! The tree that the parser makes. Every part knows its place in the text.
+//! The syntax tree. Every node has a source position.
 
 use cohkit_protocol::text::Span;
 
@@ -25,7 +25,7 @@ pub(super) enum TypeKind<'t> {
     Multiset(Box<Expr<'t>>, Box<TypeExpr<'t>>),
     Array(Box<TypeExpr<'t>>, Box<TypeExpr<'t>>),
     Record(Vec<(Vec<Name<'t>>, TypeExpr<'t>)>),
-    /// Something that has been reported.
+    /// Part of the text for which an error has been reported.
     Wrong,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum TypeKind<'t> {
 pub(super) struct Expr<'t> {
     pub span: Span,
     pub kind: ExprKind<'t>,
-    /// How deep the tree is.
+    /// Depth of the tree.
     pub depth: u32,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Binary {
 
 #[derive(Debug)]
 pub(super) enum ExprKind<'t> {
-    /// Where its digits are; those of the expression may have parentheses around them.
+    /// Position of its digits; that of the expression may include parentheses.
     Number(Span),
     Bool(bool),
     Name(Name<'t>),
@@ -82,7 +82,7 @@ pub(super) enum ExprKind<'t> {
     Index(Box<Expr<'t>>, Box<Expr<'t>>),
     Call(Name<'t>, Vec<Expr<'t>>),
     Unary(Unary, Box<Expr<'t>>),
-    /// With the place of the operator.
+    /// With the position of the operator.
     Binary(Binary, Span, Box<Expr<'t>>, Box<Expr<'t>>),
     If(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
     /// `forall` if true.

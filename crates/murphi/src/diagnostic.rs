@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong with a text, where, and what to do about it.
+//! Diagnostics: an error or warning, its position, and advice.
 
 use cohkit_protocol::text::{report, Level, Span};
 use rustc_hash::FxHashSet;
@@ -6,20 +6,20 @@ use rustc_hash::FxHashSet;
 /// One error or warning about a Murphi text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub message: String,
-    /// Where.
+    /// Position.
     pub span: Span,
-    /// Written beside the caret; may be empty.
+    /// Text beside the caret; may be empty.
     pub label: String,
-    /// What helps: another place in the text with what is to be seen there, or general advice.
+    /// Advice: a note on another position in the text, or a general one.
     pub notes: Vec<(Option<Span>, String)>,
-    /// Whether the text can be used all the same.
+    /// True for a warning: the text can be used in spite of it.
     pub warning: bool,
 }
 
 impl Diagnostic {
-    /// The largest number of errors given for one text.
+    /// Maximum number of errors reported for one text.
     pub const MOST: usize = 50;
 
     /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
@@ -49,26 +49,26 @@ impl Diagnostic {
         self.notes.push((None, note.into()));
         self
     }
-    /// Points to another place.
+    /// Adds a note on another position.
     pub(super) fn see(&mut self, place: Span, note: impl Into<String>) -> &mut Self {
         self.notes.push((Some(place), note.into()));
         self
     }
 }
 
-/// Collects diagnostics: no two at one place, and not too many.
+/// Collects diagnostics: at most one per position, and at most [`Diagnostic::MOST`].
 #[derive(Default)]
 pub(super) struct Sink {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     seen: FxHashSet<Span>,
     more: usize,
-    /// What is not kept; so that it can be spoken of all the same.
+    /// The last dropped diagnostic, so that callers can still add notes to it.
     spare: Option<Diagnostic>,
 }
 
 impl Sink {
-    /// An error; only the first at a place is kept.
+    /// Adds an error; only the first one at a position is kept.
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let error = diagnostic(span, message, false);
         let first = self.seen.insert(span);
@@ -81,7 +81,7 @@ impl Sink {
         &mut self.errors[last]
     }
 
-    /// Something that is probably not meant.
+    /// Adds a warning about a probable mistake.
     pub fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let warning = diagnostic(span, message, true);
         if self.warnings.len() >= Diagnostic::MOST || self.warnings.iter().any(|w| w.span == span) {
@@ -96,7 +96,7 @@ impl Sink {
         !self.errors.is_empty()
     }
 
-    /// Errors and warnings in the order of their places.
+    /// Errors and warnings in the order of their positions.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.errors.sort_by_key(|d| d.span);
         self.warnings.sort_by_key(|d| d.span);

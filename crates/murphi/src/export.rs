@@ -1,12 +1,11 @@
-//! A model printed as Murphi, for an independent checker to confirm.
+//! Models printed as Murphi, for confirmation by an independent checker.
 //!
-//! The text is in the dialect of Rumur. Where every variable always has a value, start states clear all
-//! variables first. Without symmetry reduction Rumur reaches exactly the states of the model.
-//! Unions and what they are made of become ranges; multisets and priorities are refused.
-//! [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
-//! spontaneous rules; [`Style::Drain`] asks for the whole property instead.
-//! The progress of a protocol (`cohkit_check::progress`) is asked of models of its own and is not exported.
-//! Limits of loops, notes, and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
+//! The text is in Rumur's dialect. If every variable always has a value, start states first clear all variables.
+//! Without symmetry reduction Rumur reaches exactly the states of the model. Unions and their members become ranges;
+//! multisets and priorities are rejected. [`Model::quiescent`] becomes a `liveness` property, which is weaker than
+//! drain because it may use spontaneous rules; [`Style::Drain`] exports the full property instead. The progress of a
+//! protocol (`cohkit_check::progress`) is checked on models of its own and is not exported. Limits of loops, notes, and
+//! the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
 
 mod expressions;
 mod names;
@@ -20,22 +19,22 @@ use names::{identifier, keywords, Names};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// What the text should decide.
+/// The question that the text should decide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
-    /// The model as it is: same states, and `liveness` where the model can be quiescent.
+    /// The unchanged model: same states, and `liveness` if the model can be quiescent.
     #[default]
     Plain,
-    /// A further boolean becomes true at any moment and then keeps spontaneous rules from firing, so that `liveness`
-    /// says what drain says. There are more states, and deadlock must not be looked for.
+    /// The model with a further boolean, which becomes true at any time and then disables spontaneous rules, so that
+    /// `liveness` is equivalent to drain. There are more states, and deadlocks must not be checked.
     Drain,
 }
 
-/// The options that Rumur needs to decide what [`cohkit_engine::check`] decides.
+/// The options with which Rumur decides the same properties as [`cohkit_engine::check`].
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
-    // Rumur computes in the smallest type that holds what variables may have and what is written down, where an amount
-    // below zero is an error. It cannot be asked for 64 bits; a constant makes it count in so many.
+    // Rumur computes in the smallest type that holds the values of variables and the literals, and reports an amount
+    // below zero as an error there. No option selects 64 bits, but a constant of that size does.
     if goes_below(model) && numbers::of(model) == numbers::Bits::Few {
         options.extend(["--value-type", "int32_t"]);
     }
@@ -50,8 +49,8 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     options
 }
 
-/// Whether an amount may be below the least value that is ever kept, while it is computed with or compared.
-/// A difference that is kept at once, or is an index, is an error then in any type.
+/// True if an intermediate result may be below every value that is stored. A difference that is stored directly, or is
+/// an index, does not count: it is an error in any type.
 fn goes_below(model: &Model) -> bool {
     let (mut all, mut at_once) = (0, 0);
     let difference = |e: &Expr| {
@@ -90,7 +89,8 @@ fn goes_below(model: &Model) -> bool {
     all > at_once
 }
 
-/// A function that is passed a value that changes while the function runs, as CMurphi does.
+/// The name of a called function with a value parameter that is passed by reference, as in CMurphi: the value may
+/// change while the function runs.
 fn passes_by_reference(model: &Model) -> Option<&str> {
     let mut found = None;
     let mut look = |node: Node| {
@@ -120,7 +120,7 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
 /// Prints a valid model.
 ///
 /// # Errors
-/// What of the model Rumur has no words for.
+/// A construct of the model that Rumur does not support.
 pub fn print(model: &Model, style: Style) -> Result<String, String> {
     for named in &model.types {
         if let Type::Multiset { .. } = named.ty {
@@ -165,7 +165,7 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
     Ok(p.text)
 }
 
-/// Prints an expression of a valid model for people, with the names that its text has.
+/// Prints an expression of a valid model for readers, with the names of its text.
 pub fn expression(model: &Model, e: &Expr) -> String {
     let names = Names {
         types: model.types.iter().map(|t| t.name.clone()).collect(),
@@ -188,7 +188,7 @@ pub fn expression(model: &Model, e: &Expr) -> String {
     printer.expr(e, 0)
 }
 
-/// A violation as one text.
+/// A violation as one string.
 fn said(violation: &Violation) -> String {
     match violation.why.is_empty() {
         true => violation.property.clone(),
@@ -196,7 +196,7 @@ fn said(violation: &Violation) -> String {
     }
 }
 
-/// Text in quotes.
+/// A quoted string.
 fn quoted(text: &str) -> String {
     let plain = |c: char| {
         if c == '"' || c == '\\' || c.is_control() {
@@ -212,12 +212,12 @@ struct Printer<'a> {
     model: &'a Model,
     text: String,
     indent: usize,
-    /// Whether it is to be read in the terms of the model's own text, and not by Rumur.
+    /// True to print in the terms of the model's own text, which Rumur need not read.
     for_people: bool,
     names: Names,
-    /// Whether a type's values are written as numbers.
+    /// Per type, true if its values are printed as numbers.
     numeric: Vec<bool>,
-    /// What a name stands for, where Rumur cannot give it one: in expressions.
+    /// Per variable, the expression that it denotes, if Rumur cannot name it.
     meaning: Vec<Option<String>>,
 }
 
@@ -254,7 +254,7 @@ impl Printer<'_> {
             "-- Check with: rumur {}",
             rumur_options(model, style).join(" ")
         ));
-        // Only protocol systems come to rest, and have accesses that make progress.
+        // Only protocol systems have quiescent states, and accesses that make progress.
         if model.quiescent.is_some() {
             self.line("-- Not in this text: progress (every access that begins can be performed), which is asked of other models.");
             if style == Style::Plain {
@@ -400,7 +400,7 @@ impl Printer<'_> {
                 let name = |id: &TypeId| &self.names.types[id.index()];
                 format!("array [{}] of {}", name(index), name(element))
             }
-            // Unions are numeric, and multisets refused.
+            // Unions are numeric, and multisets are rejected.
             Type::Bool | Type::Record(_) | Type::Union(_) | Type::Multiset { .. } => {
                 "boolean".into()
             }
@@ -501,7 +501,7 @@ impl Printer<'_> {
         self.line("");
     }
 
-    /// Declares the locals of a body, and begins it.
+    /// Declares the locals of a body, and opens the body.
     fn locals(&mut self, body: &[Stmt], parameters: &[VariableId]) {
         let mut locals = Vec::new();
         visit::block(body, &mut |node| {

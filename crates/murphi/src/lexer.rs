@@ -1,11 +1,11 @@
-//! Tokens.
+//! Lexer: tokens and their spellings.
 
 use super::diagnostic::Sink;
 use super::Dialect;
 use cohkit_protocol::text::Span;
 use logos::Logos;
 
-/// What a token is; its words are in the text at its span.
+/// Kind of a token; its text is at its span.
 #[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
 #[logos(skip r"[ \t\r\n\f\u{b}\u{feff}]+")]
 #[logos(skip(r"--[^\n]*", allow_greedy = true))]
@@ -13,7 +13,7 @@ use logos::Logos;
 pub(super) enum Token {
     #[regex("[A-Za-z][A-Za-z0-9_]*")]
     Word,
-    /// A word that means something, at least in some places.
+    /// A keyword, at least in some positions.
     Key(Key),
     #[regex("[0-9]+")]
     #[regex("0[xX][0-9a-fA-F]+")]
@@ -112,13 +112,13 @@ pub(super) enum Token {
     ForAll,
     #[token("∃")]
     ThereIs,
-    /// After the last token; the parser can always look at one.
+    /// End of the text, so that the parser can always look at a token.
     End,
 }
 
 macro_rules! keys {
     ($($key:ident $word:literal $reserved:literal,)*) => {
-        /// The words of the language, in any case.
+        /// The keywords of the language, in any case.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(super) enum Key { $($key,)* }
 
@@ -126,11 +126,11 @@ macro_rules! keys {
             fn of(word: &str) -> Option<Key> {
                 match word { $($word => Some(Key::$key),)* _ => None }
             }
-            /// As it is written.
+            /// The keyword as it is written.
             pub fn word(self) -> &'static str {
                 match self { $(Key::$key => $word,)* }
             }
-            /// Whether it can be no name. The others are kept by one dialect alone.
+            /// True if the keyword can be no name. The others are reserved in one dialect only.
             pub fn reserved(self) -> bool {
                 match self { $(Key::$key => $reserved,)* }
             }
@@ -157,7 +157,7 @@ keys! {
     Type "type" true, Undefine "undefine" true, Union "union" true, Var "var" true, While "while" true,
 }
 
-/// Words that CMurphi keeps beside those that are keys.
+/// Words that CMurphi reserves beside the keywords.
 pub(super) const KEPT_BY_CMURPHI: &str =
     "undefined in interleaved program traceuntil until pctl_next log log10 exp \
     sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
@@ -219,7 +219,7 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
     tokens
 }
 
-/// The longest name, in bytes; that of CMurphi.
+/// Maximum length of a name, in bytes; that of CMurphi.
 const LONGEST_NAME: usize = 256;
 
 fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
@@ -239,7 +239,7 @@ fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     }
 }
 
-/// Refuses what is no text at all, with one message.
+/// Rejects input that is no text, with one message.
 pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     let strange = |character: char| {
         (character.is_control() && !"\n\t\r\u{b}\u{c}".contains(character))
@@ -268,7 +268,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     }
 }
 
-/// The words of a string.
+/// The contents of a string.
 pub(super) fn title(text: &str) -> String {
     let inner = text
         .trim_start_matches(['"', '“'])

@@ -1,12 +1,12 @@
-//! Murphi: texts read as models, and models written out for an independent checker.
+//! Murphi front end: reads Murphi texts as models, and prints models for an independent checker.
 //!
-//! Four steps: [`lexer`] cuts the text into tokens, [`parser`] builds a tree with places ([`ast`]), [`lower`] checks
-//! names and types and makes the [`Model`]; each goes on after an error, so that one run reports all of them.
-//! [`print`] is the way back.
+//! [`lexer`] cuts the text into tokens, [`parser`] builds a syntax tree with source positions ([`ast`]), and [`lower`]
+//! checks names and types and makes the [`Model`]. Each step continues after an error, so that one run reports all
+//! errors. [`print`] is the reverse.
 //!
-//! What either of the two checkers of this language accepts is accepted, and where they disagree a [`Dialect`]
-//! can be asked for. Reals, probabilities and functions in C++ are refused by name; functions that change
-//! the state are refused in guards and properties.
+//! The front end accepts every text that either of the language's two checkers accepts. Where these disagree, a
+//! [`Dialect`] selects one. Reals, probabilities and functions in C++ are rejected by name; functions that change the
+//! state are rejected in guards and properties.
 
 use cohkit_engine::model::Model;
 
@@ -23,42 +23,43 @@ pub use diagnostic::Diagnostic;
 pub use export::{expression, print, rumur_options, Style};
 pub use lint::undefined_read;
 
-/// Whose Murphi a text is.
+/// Dialect of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Dialect {
-    /// What CMurphi or Rumur accepts. Where they disagree: numbers that begin with 0 are decimal, an undefined
-    /// variable may be copied, undefined values of scalarsets and unions compare as a value of their own,
-    /// and a loop from 3 to 1 runs zero times.
+    /// Texts that CMurphi or Rumur accepts. Where they disagree, this dialect has its own rules. Numbers that begin
+    /// with 0 are decimal, and an undefined variable may be copied. An undefined value of a scalarset or union equals
+    /// only itself. A loop from 3 to 1 runs zero times.
     #[default]
     Any,
-    /// What CMurphi 5 accepts, as it means it.
+    /// Texts that CMurphi 5 accepts, with its semantics.
     CMurphi,
-    /// What Rumur accepts, as it means it.
+    /// Texts that Rumur accepts, with its semantics.
     Rumur,
 }
 
-/// A text that was read.
+/// Result of reading a text.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// What it means.
+    /// The model.
     pub model: Model,
-    /// What is probably not meant.
+    /// Probable mistakes that do not prevent a model.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The longest text that is read, in bytes.
+/// Maximum length of a text, in bytes.
 pub const LONGEST_TEXT: usize = 4 << 20;
 
 /// Reads a Murphi text; `name` becomes the model's name.
 ///
 /// # Errors
-/// Every error of the text, in the order of their places; at most [`Diagnostic::MOST`],
-/// of which the last then says how many more there are.
+/// All errors of the text, in the order of their positions; at most [`Diagnostic::MOST`], of which the last then has a
+/// note with the number of the others.
 pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<Read, Vec<Diagnostic>> {
     read_as(name, text, dialect, dialect == Dialect::Rumur)
 }
 
-/// The same; `strict` says whether it is an error of the model to read an undefined value of a scalarset or union.
+/// Reads a text like [`read`]. With `strict` a read of an undefined value of a scalarset or union is an error of the
+/// model.
 fn read_as(
     name: &str,
     text: &str,
@@ -86,7 +87,7 @@ fn read_as(
     }
 }
 
-/// What a number says; nothing if it is far too large.
+/// The value of a number; `None` if it does not fit 64 bits.
 fn number(words: &str, dialect: Dialect) -> Option<i64> {
     let hex = words.strip_prefix("0x").or(words.strip_prefix("0X"));
     match hex {

@@ -1,12 +1,12 @@
-//! What is probably not meant, and shows only as a model runs.
+//! Probable mistakes that show only when a model runs.
 
 use super::{read_as, Diagnostic, Dialect};
 use cohkit_engine::undefined::first_undefined_read;
 use cohkit_protocol::text::Span;
 
-/// The first read of an undefined value of a scalarset or union among the first states of a text that can be read,
-/// as a warning that the dialects disagree about it: for CMurphi such a value is one of its own, and for Rumur an error of
-/// the model. So there is none where one of them is asked for.
+/// Warns of the first read of an undefined value of a scalarset or union, among the first states of a valid text. The
+/// dialects disagree about it: CMurphi treats such a value as one of its own, and Rumur as an error of the model. There
+/// is no warning if the caller asks for one of the dialects.
 pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
     if dialect != Dialect::Any {
         return None;

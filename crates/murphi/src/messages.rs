@@ -1,19 +1,19 @@
-//! Messages in models of Murphi texts, recognised by their shape.
+//! Messages in models of Murphi texts, recognised by the shape of their types.
 //!
-//! A *network* is a variable that holds records in multisets, or in an array, where each record names an agent as where
-//! it comes from or goes to: by a field called `source` or `dest` or the like, or, in multisets, by the index of the
-//! array that they stand in. A slot of an array is empty where no field names an end, as all of them do at first.
-//! What a step puts into a network is sent, what it takes out is received. Who stands at the other end is told by a
-//! further field for an agent, by who received what the same step took out, and else is [`OTHERS`].
+//! A *network* is a variable that holds records in multisets, or in an array. Each record names its sender or receiver:
+//! by a field such as `source` or `dest`, or, in multisets, by the index of the array that holds the multiset. A slot
+//! of an array is empty if no field names a sender or receiver; at the start all slots are empty. A record that a step
+//! adds to a network is sent, and one that a step removes is received. The other end is an agent named by a further
+//! field, or the receiver of the message that the same step removed, or else [`OTHERS`].
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
 use cohkit_engine::model::*;
 use cohkit_engine::story::Story;
 
-/// The lifeline of whoever has no name in a message.
+/// The lifeline of agents that messages do not name.
 const OTHERS: &str = "others";
 
-/// Charts with more lifelines than this are not drawn.
+/// Maximum number of lifelines of a chart; larger charts are not drawn.
 const MOST_AGENTS: usize = 16;
 
 const SOURCES: [&str; 5] = ["source", "src", "from", "sender", "origin"];
@@ -29,28 +29,28 @@ const TARGETS: [&str; 7] = [
 
 /// A place in the state that can hold one message.
 struct Slot {
-    /// Its first cell; of a multiset's slot that of the element.
+    /// Index of its first cell; for a slot of a multiset that of the element.
     first: usize,
-    /// The cell that says whether there is an element; none in an array of slots.
+    /// Index of the cell that says whether there is an element; `None` in an array of slots.
     present: Option<usize>,
-    /// The agent whose slot it is, by the array's index.
+    /// The agent that owns the slot, by the array's index.
     owner: Option<String>,
     record: TypeId,
 }
 
-/// What is known of a type of messages.
+/// Roles of the fields of a record type.
 struct Shape {
     source: Option<usize>,
     target: Option<usize>,
-    /// The one field that names an agent in another way.
+    /// The one further field that names an agent.
     other: Option<usize>,
-    /// What says which kind of message it is.
+    /// The field with the kind of the message.
     kind: Option<usize>,
     /// Cells of each field in the record, its name and its type.
     fields: Vec<(usize, String, TypeId)>,
 }
 
-/// A message: words, source and target.
+/// A message: description, source and target.
 #[derive(Clone, PartialEq, Debug)]
 struct Message {
     words: String,
@@ -59,7 +59,7 @@ struct Message {
     other: Option<String>,
 }
 
-/// Tells of the messages of a model in which networks are recognised.
+/// Renders the messages of a model with networks.
 #[derive(Debug)]
 pub(crate) struct Messages;
 
@@ -69,7 +69,7 @@ impl Teller for Messages {
     }
 }
 
-/// The networks of a model, and what is in flight in them.
+/// The networks of a model, and the messages in flight in them.
 struct Networks<'a> {
     model: &'a Model,
     sizes: Vec<u32>,
@@ -83,7 +83,7 @@ struct Networks<'a> {
 }
 
 impl<'a> Networks<'a> {
-    /// The networks of a model in its start state; nothing if there are none.
+    /// The networks of a model in its start state; `None` if it has none.
     fn of(model: &'a Model, frame: &[Number]) -> Option<Networks<'a>> {
         let mut networks = Networks {
             model,
@@ -104,7 +104,7 @@ impl<'a> Networks<'a> {
         if networks.slots.is_empty() {
             return None;
         }
-        // Who may take part, in the order of the types.
+        // Possible agents, in the order of the types.
         let records: Vec<TypeId> = networks.slots.iter().map(|slot| slot.record).collect();
         let mut types: Vec<TypeId> = Vec::new();
         for (record, shape) in &networks.shapes {
@@ -147,7 +147,7 @@ impl<'a> Networks<'a> {
         Some(networks)
     }
 
-    /// Finds the slots for messages in a part of the state: those of multisets, and those of arrays.
+    /// Finds the slots for messages in a part of the state, in multisets and in arrays.
     fn look(&mut self, ty: TypeId, at: usize, owner: Option<(TypeId, Number)>, array: bool) {
         match self.model.ty(ty).clone() {
             Type::Multiset { capacity, element } => {
@@ -195,11 +195,11 @@ impl<'a> Networks<'a> {
             .flatten()
             .map(|f| shape.fields[f].2)
             .collect();
-        // Numbers are agents only where a field says so.
+        // Numbers are agents only if a field says so.
         let owner = owner.filter(|(ty, _)| {
             ends.contains(ty) || matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_))
         });
-        // An array of records for each agent may as well be what each agent keeps, so a field must name an end.
+        // An array of records for each agent may also be the agent's own state, so a field must name an end.
         if !ends.is_empty() || present.is_some() && owner.is_some() {
             self.slots.push(Slot {
                 first,
@@ -253,7 +253,7 @@ impl<'a> Networks<'a> {
         shape
     }
 
-    /// An array of records is a network only if it is empty at first.
+    /// Removes arrays of records that are not empty in the start state: they are no networks.
     fn leave_out_what_is_no_mailbox(&mut self, frame: &[Number]) {
         let empty = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
@@ -266,7 +266,7 @@ impl<'a> Networks<'a> {
         self.slots.retain(|_| kept.next().unwrap_or(false));
     }
 
-    /// The messages that a state holds.
+    /// The messages in a state.
     fn messages(&self, frame: &[Number]) -> Vec<Message> {
         let message = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
@@ -326,7 +326,7 @@ impl<'a> Networks<'a> {
         });
     }
 
-    /// Who sends a message and who is to get it, given who acts.
+    /// Sender and receiver of a message, given the acting agent.
     fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
         let others = self.agents.len() - 1;
         let number = |name: &Option<String>| {
@@ -335,7 +335,7 @@ impl<'a> Networks<'a> {
         };
         let (source, target) = (number(&message.source), number(&message.target));
         let other = number(&message.other);
-        // A further field names the end that is not named, unless it names the other one again.
+        // A further field names the missing end, unless it repeats the other one.
         let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
         let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
         (from.unwrap_or(others), to.unwrap_or(others))
@@ -345,7 +345,7 @@ impl<'a> Networks<'a> {
 impl Story for Networks<'_> {
     fn step(&mut self, rule: &str, before: &[Number], after: &[Number]) {
         let (mut gone, mut new) = (self.messages(before), self.messages(after));
-        // What stays is neither sent nor received.
+        // A message in both states is neither sent nor received.
         gone.retain(
             |message| match new.iter().position(|other| other == message) {
                 Some(same) => {
@@ -359,7 +359,7 @@ impl Story for Networks<'_> {
         for message in gone {
             let flight = match self.flying.iter().position(|flying| flying.0 == message) {
                 Some(sent) => self.flying.remove(sent),
-                // In flight from the start.
+                // The message was in flight at the start.
                 None => {
                     let (from, to) = self.ends(&message, None);
                     self.flights += 1;
@@ -404,7 +404,7 @@ impl Story for Networks<'_> {
         }
     }
 
-    /// The chart of all steps, with the lifelines of those who took part; nothing if no message was seen.
+    /// The chart of all steps, with the lifelines of the agents that took part; empty if there was no message.
     fn end(self: Box<Self>) -> Sequence {
         let mut used = vec![false; self.agents.len()];
         for step in &self.steps {
@@ -434,7 +434,7 @@ impl Story for Networks<'_> {
     }
 }
 
-/// The name of an agent. Numbers alone would not say what they are of.
+/// The name of an agent. A number alone would not show its type.
 fn agent(model: &Model, ty: TypeId, value: Number) -> String {
     match model.ty(ty) {
         Type::Range { .. } => format!("{} {value}", model.types[ty.index()].name),

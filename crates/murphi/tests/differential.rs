@@ -1,4 +1,4 @@
-//! Do all ways to check a model agree on small random models? See `examples/fuzz_models` for the long runs.
+//! All engines agree on small random models. See `examples/fuzz_models` for the long runs.
 
 #[path = "../examples/fuzz_models/generate.rs"]
 mod generate;
@@ -9,7 +9,7 @@ mod tools;
 use judge::{Agreed, Trouble};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Verified, violated and refused models, and what failed, as texts with the command that shows it again.
+/// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
 #[derive(Default)]
 struct Found {
     verified: usize,
@@ -66,7 +66,7 @@ fn judge_all(count: usize, against: &str) -> Found {
     })
 }
 
-/// None fails, few are refused, and enough of both verdicts are met for the comparison to mean something.
+/// Checks that no model fails, few are rejected, and enough have each verdict for a significant comparison.
 fn expect_agreement(found: &Found, count: usize) {
     assert!(found.failures.is_empty(), "{}", found.failures.join("\n\n"));
     assert!(found.refused * 100 <= count, "{} refused", found.refused);
@@ -94,7 +94,7 @@ fn rumur_agrees() {
     }
 }
 
-/// Random numbers near both ends of 64 bits, in cells that may be undefined and in indices that are computed.
+/// Random numbers near both ends of 64 bits, in cells that may be undefined and in computed indices.
 fn edge_model(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = move |bound: u64| {
@@ -219,7 +219,7 @@ fn numbers_near_both_ends_are_the_same_in_machine_code() {
     assert!(verified > 20 && violated > 100, "{verified} {violated}");
 }
 
-/// A construct that is never made is never compared.
+/// A construct that is never generated is never compared.
 #[test]
 fn every_construct_is_made() {
     let all: String = (0..1000).map(|seed| generate::model(seed, false)).collect();
@@ -257,7 +257,7 @@ fn every_construct_is_made() {
     assert!(all.contains("_0 - 1"), "no recursion is made");
 }
 
-/// What was found once, in every way there is.
+/// Models that once failed, by all engines.
 #[test]
 fn found_models_are_agreed_on() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/murphi/found");
@@ -274,7 +274,7 @@ fn found_models_are_agreed_on() {
     assert!(models > 1);
 }
 
-/// A shrunk text keeps what makes it fail, and little else.
+/// A shrunk text keeps the cause of its failure, and little else.
 #[test]
 fn shrinking_keeps_what_fails() {
     let text = generate::model(3, true) + "rule \"kept\" (1 < (2 + 3)) ==>\nbegin\nend;\n";

@@ -1,7 +1,7 @@
-//! The library of Murphi models under `models/`: its first lines say what they must, its README lists it, and we find what
-//! they say.
+//! The library of Murphi models under `models/`: the first lines of each model are complete, its README lists them, and
+//! our results agree with them.
 //!
-//! `UPDATE_EXPECT=1` writes the list anew from the models.
+//! `UPDATE_EXPECT=1` rewrites the list from the models.
 
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::trace::replay;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a model says of itself.
+/// The card of a model, in its first lines.
 struct Card {
     file: String,
     text: String,
@@ -47,7 +47,7 @@ fn cards() -> Vec<Card> {
     paths.iter().map(|path| card(path)).collect()
 }
 
-/// Fails the test where the first lines are not as `models/README.md` says.
+/// Reads a card. Fails the test if the first lines are not as `models/README.md` requires.
 fn card(path: &Path) -> Card {
     let file = path.file_name().unwrap().to_str().unwrap().to_owned();
     let text = std::fs::read_to_string(path).unwrap();
@@ -96,7 +96,7 @@ impl Card {
         })
     }
 
-    /// The story's first sentence without what stands in parentheses.
+    /// The first sentence of the story, without parentheses.
     fn title(&self) -> String {
         let mut title = String::new();
         let mut depth = 0;
@@ -108,7 +108,7 @@ impl Card {
                     title.truncate(title.trim_end().len());
                 }
                 ')' => depth -= 1,
-                // A single letter before it is somebody's first name.
+                // A single letter before it is an initial.
                 '.' if title.rsplit(' ').next().is_some_and(|word| word.len() == 1) => {
                     title.push(c)
                 }
@@ -168,7 +168,7 @@ fn every_model_says_what_is_expected_of_it() {
                 let property = card
                     .get("property")
                     .unwrap_or_else(|| panic!("{file}: what fails"));
-                // These are judged when everything is explored, and have no counterexample that is a path.
+                // These properties are judged after the whole search, and have no counterexample that is a path.
                 if property.starts_with("cover") || property.starts_with("liveness") {
                     assert!(
                         states.is_some() && steps.is_none(),
@@ -219,8 +219,8 @@ fn the_readme_lists_every_model() {
     );
 }
 
-/// What the independent checker does not read was counted by a program of our own, which is run here; `make soak` runs both
-/// over the whole library.
+/// Models that the independent checker does not read are counted by a program of our own, which this test runs; `make
+/// soak` runs both over the whole library.
 #[test]
 fn brute_force_confirms_the_cards_that_rumur_cannot() {
     let tool = folder().join("../tests/murphi/tools/brute_force.py");
@@ -271,7 +271,7 @@ impl Card {
         Ok(model)
     }
 
-    /// What a report says otherwise than the card.
+    /// Differences between a report and the card.
     fn differences(&self, model: &Model, report: &Report, symmetry: bool) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut compare = |what: &str, expected: String, found: String| {
@@ -328,7 +328,7 @@ impl Card {
     }
 }
 
-/// A property as cards name it.
+/// A property in the notation of cards.
 fn in_words(property: &Property, message: &str) -> String {
     match property {
         Property::Invariant(name) => format!("invariant \"{name}\""),
@@ -369,7 +369,7 @@ fn we_find_what_the_cards_say() {
         let slow = !whole && card.get("slow").is_some();
         explored += usize::from(!slow);
         for symmetry in [false, true] {
-            // `make soak` explores these too; of some there are few orbits.
+            // `make soak` explores these too; some have few orbits.
             let few = symmetry && card.number("orbits").is_some_and(|orbits| orbits < 20_000);
             if slow && !few {
                 continue;

@@ -1,18 +1,17 @@
-//! Is each model of `tests/murphi` what its first lines say?
+//! Each model of `tests/murphi` has the result that its first lines state.
 //!
-//! A file there is a test: it begins with lines `-- key: value`, and then its story.
+//! A file there is a test: it begins with lines `-- key: value`, followed by its story.
 //!
 //! | Key | Value |
 //! |---|---|
 //! | `verdict` | `verified`, `violated` or `rejected` |
-//! | `states` | how many are reached, without symmetry; of a verified model |
-//! | `dialect` | `cmurphi` or `rumur`, if it is to be read so |
+//! | `states` | number of reachable states of a verified model, without symmetry |
+//! | `dialect` | `cmurphi` or `rumur`, if it is to be read in this dialect |
 //! | `deadlock` | `stuck` or `off`, if it is not stuttering |
-//! | `rumur` | `refuses` if Rumur does not take the text, or `differs`, followed by the reason, if it means something else |
+//! | `rumur` | `refuses` if Rumur rejects the text, or `differs` and a reason if it gives it another meaning |
 //!
-//! What is violated with its trace, why a text is rejected, and what it is warned of, stands in a file beside it that
-//! ends in `.txt`.
-//! What Rumur takes it must agree on; what it does not, it is given as we print it, where we can.
+//! A violation with its trace, the reason of a rejection, and warnings are in a file beside the model that ends in
+//! `.txt`. Rumur must agree on the texts that it accepts. It gets the others as we print them, if they can be printed.
 
 mod tools;
 
@@ -35,7 +34,7 @@ impl Case {
         self.path.file_stem().unwrap().to_string_lossy().into()
     }
 
-    /// What the first lines say of a key.
+    /// The value of a key in the first lines.
     fn key(&self, key: &str) -> Option<&str> {
         let head = self.text.lines().take_while(|line| line.contains(": "));
         let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
@@ -63,7 +62,7 @@ impl Case {
         Ok(read)
     }
 
-    /// Diagnostics as they are shown.
+    /// Diagnostics as they are printed.
     fn shown(&self, all: &[Diagnostic]) -> String {
         let file = format!("{}.m", self.name());
         let shown: Vec<_> = all
@@ -83,7 +82,7 @@ fn cases() -> Vec<Case> {
     let files = std::fs::read_dir(&folder)
         .unwrap()
         .map(|f| f.unwrap().path());
-    // What `fuzz_models` found, made small.
+    // Reduced models that `fuzz_models` found.
     let found = std::fs::read_dir(folder.join("found")).unwrap();
     let files = files.chain(found.map(|f| f.unwrap().path()));
     let mut files: Vec<PathBuf> = files
@@ -173,7 +172,7 @@ fn each_is_what_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the dialects disagree about is told where neither is asked for.
+/// Constructs on which the dialects disagree cause a warning if no dialect is chosen.
 #[test]
 fn a_read_of_an_undefined_scalarset_is_warned_of() {
     let text = |condition| {
@@ -194,14 +193,14 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
     for careful in ["(isundefined(owner) | owner != n)", "true"] {
         assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
     }
-    // Read where it always has a value.
+    // The variable is read where it always has a value.
     let given = careless.replace(
         "startstate begin",
         "ruleset n: node do startstate begin owner := n;",
     );
     let given = given.replacen("end;\nrule", "end; end;\nrule", 1);
     assert_eq!(undefined_read(&given, Dialect::Any), None);
-    // Not a text that can be read.
+    // A text that cannot be read.
     assert_eq!(undefined_read("rule", Dialect::Any), None);
 }
 
@@ -327,7 +326,7 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A removed element that is read by another name must not be the next one, or the first value of its type.
+/// An alias of a removed element must not refer to the next element, or to the first value of its type.
 #[test]
 fn an_alias_of_a_removed_element_is_an_error() {
     let body = |body: &str| {
@@ -411,7 +410,7 @@ fn an_alias_of_a_removed_element_is_an_error() {
     }
 }
 
-/// What start states do in loops over scalarsets tells no values apart, nor does a `clear` there.
+/// Loops over scalarsets in start states do not distinguish values, and neither does a `clear` there.
 #[test]
 fn the_order_of_loops_in_start_states_is_no_matter() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/order-in-start.m");
@@ -433,7 +432,7 @@ fn the_order_of_loops_in_start_states_is_no_matter() {
     }
 }
 
-/// Programs that write models join thousands of conditions.
+/// Generated models join thousands of conditions.
 #[test]
 fn ten_thousand_joined_conditions_are_read_and_run() {
     for (join, one, whole) in [
@@ -441,7 +440,7 @@ fn ten_thousand_joined_conditions_are_read_and_run() {
         (" & ", "x != 9", "x < 4"),
         (" || ", "x = 9", "x < 4"),
         (" && ", "x != 9", "x < 4"),
-        // Errors behind the one that decides are not met.
+        // Errors behind the deciding operand are not evaluated.
         (" | ", "x < 4", "a[9] = 0"),
         (" & ", "x < 4", "x != 9 & (x < 4 | a[9] = 0)"),
     ] {

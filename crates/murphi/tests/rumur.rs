@@ -1,4 +1,4 @@
-//! Does an independent checker agree? Exports models as Murphi text and runs Rumur on them.
+//! Rumur, an independent checker, agrees on models exported as Murphi text.
 
 #[path = "../../engine/tests/models/mod.rs"]
 mod models;
@@ -38,7 +38,7 @@ fn rumur_agrees_in_verdict_and_count() {
     for model in all() {
         let ours = check(&model, &Options::default()).unwrap();
         let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Well, folder.path());
-        // Rumur's liveness may use spontaneous rules, so it can miss what drain finds, but nothing else.
+        // Rumur's liveness may use spontaneous rules, so it may only miss violations that drain finds.
         let missed = matches!(
             ours.outcome,
             Outcome::Violated {

@@ -13,7 +13,7 @@ impl Generator {
         }
         if self.large {
             self.line("-- numbers: large");
-            // From this Rumur sees that it has to count in 64 bits.
+            // This constant makes Rumur compute in 64 bits.
             self.line(&format!("const least: -{};", (1u64 << 62) + 99));
         }
         self.declare_types();
@@ -27,7 +27,7 @@ impl Generator {
         let globals = self.scope.len();
         self.starts();
         if self.below(4) > 0 {
-            // So that more than deadlocks is found.
+            // A rule that finds more than deadlocks.
             if let Some((place, _)) = self
                 .place(|_, t| t == 0, true)
                 .filter(|p| !p.1.fragile && !p.0.contains('['))
@@ -229,7 +229,7 @@ impl Generator {
         });
     }
 
-    /// A function or procedure that calls itself until a number has come down to its least.
+    /// A function or procedure that calls itself until a number has reached its minimum.
     fn declare_recursive(&mut self) {
         let range = |k: &Kind| matches!(k, Kind::Range(..));
         let Some(ty) = self.types.iter().position(range) else {
@@ -282,7 +282,7 @@ impl Generator {
     }
 
     fn return_of(&mut self, ty: usize) {
-        // In its range, whatever the caller does with it.
+        // The result is in its range, for any use by the caller.
         let safe = std::mem::replace(&mut self.safe, true);
         if let Some(value) = self.value(ty, 1) {
             self.line(&format!("return {value};"));
@@ -336,7 +336,7 @@ impl Generator {
                 self.initialise(&format!("{place}[{name}]"), element);
                 self.close("end;");
             }
-            // It is empty.
+            // A multiset is initially empty.
             Kind::Multiset(..) => {}
             _ => match self.literal(ty).or_else(|| self.bound_of(ty)) {
                 Some(value) => self.line(&format!("{place} := {value};")),
@@ -355,7 +355,7 @@ impl Generator {
             open += 1;
         }
         let aliased = match self.random.once_in(10) {
-            // Its place is looked for in every state.
+            // The place is evaluated in every state.
             true => {
                 let safe = std::mem::replace(&mut self.safe, true);
                 let place = self.place(|_, _| true, true);

@@ -1,25 +1,26 @@
 //! Small random Murphi models, as texts.
 //!
-//! One line is one declaration, statement or bracket of a block, and blocks are indented, so that a failing text can be
-//! shrunk by lines. The variables together have at most some thousands of values, so every search ends.
-//! Every third model has numbers of up to 64 bits; where its ranges have many values, few of them are ever stored.
+//! Each line is one declaration, statement or bracket of a block, and blocks are indented, so that a failing text can
+//! be shrunk by lines. The variables together have at most some thousands of values, so every search ends. Every third
+//! model has numbers of up to 64 bits. Ranges with many values store only few of them.
 //!
-//! What the checkers are documented to disagree on is not made:
-//! - shifts that leave 64 bits and numbers near -2^63, loops that count down without `by`, numbers with a leading zero, loops without an end;
-//! - calls of functions that write to anything but their locals in expressions;
-//! - claims for each value of a scalarset that can fail: whether a failure is met before the answer is known depends on
-//!   the order of values that have none, so symmetry may change the verdict.
-//! - loops and quantifiers that bind the name of another, results out of the range of their function,
-//!   and constant steps and comparisons that Rumur refuses to read.
+//! Constructs on which the checkers are documented to disagree are not generated:
+//! - shifts that leave 64 bits and numbers near -2^63, loops that count down without `by`, numbers with a leading zero,
+//!   endless loops;
+//! - calls in expressions of functions that write to variables other than their locals;
+//! - claims for each value of a scalarset that can fail: the order of the values decides whether a failure occurs
+//!   before the answer is known, so symmetry may change the verdict;
+//! - loops and quantifiers that bind the name of another, and results out of the range of their function; constant
+//!   steps and comparisons that Rumur does not read.
 //!
-//! Undefined values are read as the text's dialect reads them, which stands in its first lines.
+//! The text's first lines state its dialect, by which undefined values are read.
 
 use std::fmt::Write;
 
 #[path = "declare.rs"]
 mod declare;
 
-/// The same numbers on every machine.
+/// Pseudorandom numbers, the same on every machine.
 pub struct Random(u64);
 
 impl Random {
@@ -35,7 +36,7 @@ impl Random {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// Once in `n` times.
+    /// True once in `n` times.
     fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -47,18 +48,18 @@ enum Kind {
     Boolean,
     Enum(usize),
     Range(i64, i64),
-    /// Many numbers, of which the ends and the middle are stored alone.
+    /// A range of many numbers, of which only the ends and the middle are stored.
     Wide(i64, i64),
     Scalarset(usize),
-    /// A scalarset and an enumeration; in CMurphi's dialect alone.
+    /// A scalarset and an enumeration; only in CMurphi's dialect.
     Union(usize, usize),
     Record(Vec<usize>),
     Array(usize, usize),
-    /// So many of a type; in CMurphi's dialect alone.
+    /// A multiset with this capacity and type; only in CMurphi's dialect.
     Multiset(usize, usize),
 }
 
-/// What an expression can name.
+/// A name that an expression may use.
 #[derive(Clone)]
 struct Named {
     text: String,
@@ -66,43 +67,43 @@ struct Named {
     writable: bool,
     /// Bound by a loop, a quantifier or a ruleset, so never undefined.
     bound: bool,
-    /// May be undefined on purpose.
+    /// True if it may be undefined on purpose.
     fragile: bool,
 }
 
 struct Function {
     name: String,
-    /// Whether each is a `var` parameter, and its type.
+    /// Per parameter, true for `var`, and its type.
     parameters: Vec<(bool, usize)>,
-    /// Nothing if it is a procedure.
+    /// Result type; `None` for a procedure.
     result: Option<usize>,
 }
 
-/// The most bits that the variables of a model take.
+/// Maximum number of bits of a model's variables.
 const BITS: f64 = 12.0;
 
 struct Generator {
     random: Random,
     rumur: bool,
-    /// Whether numbers have up to 64 bits.
+    /// True if numbers have up to 64 bits.
     large: bool,
     types: Vec<Kind>,
-    /// How many of the types have names; those of loops over numbers come behind them.
+    /// Number of named types; the types of loops over numbers follow them.
     declared: usize,
     scope: Vec<Named>,
     functions: Vec<Function>,
     text: String,
     indent: usize,
     fresh: usize,
-    /// Whether what is made now may not fail.
+    /// True if the construct being generated must not fail.
     safe: bool,
-    /// Whether an index is made, which has no indices of its own to be found.
+    /// True while an index is generated, which must have no indices of its own.
     inside: bool,
-    /// Whether only locals may be written.
+    /// True if only locals may be written.
     pure: bool,
 }
 
-/// The model of a seed: its text, which begins with a card of its dialect and its deadlocks.
+/// The model of a seed. The text begins with a card of its dialect and its deadlocks.
 pub fn model(seed: u64, rumur: bool) -> String {
     let mut generator = Generator {
         random: Random::new(seed),
@@ -146,7 +147,7 @@ impl Generator {
         self.line(line);
     }
 
-    /// Between the parts of a block.
+    /// A line between the parts of a block.
     fn between(&mut self, line: &str) {
         self.close(line);
         self.indent += 1;
@@ -195,7 +196,7 @@ impl Generator {
         matches!(self.types[ty], Kind::Scalarset(_) | Kind::Union(..))
     }
 
-    /// Whether a value of it has a value of a scalarset in it.
+    /// True if its values contain values of a scalarset.
     fn has_symmetric(&self, ty: usize) -> bool {
         match &self.types[ty] {
             Kind::Record(fields) => fields.iter().any(|&f| self.has_symmetric(f)),
@@ -204,7 +205,7 @@ impl Generator {
         }
     }
 
-    /// A simple type whose values can be gone through.
+    /// A simple type whose values can be enumerated.
     fn simple_type(&mut self) -> usize {
         loop {
             let ty = self.below(self.declared);
@@ -214,7 +215,7 @@ impl Generator {
         }
     }
 
-    /// A value that can be written down; scalarsets have none.
+    /// A literal of a type; scalarsets have none.
     fn literal(&mut self, ty: usize) -> Option<String> {
         match self.types[ty] {
             Kind::Boolean => Some(["true", "false"][self.below(2)].into()),
@@ -232,7 +233,7 @@ impl Generator {
         }
     }
 
-    /// A number that 32 bits do not hold, or hardly. No two of them make one that Rumur has and we have not, -2^63.
+    /// A number near or beyond 32 bits. No two of them compute -2^63, which only Rumur supports.
     fn far(&mut self) -> i64 {
         let near = self.below(3) as i64;
         let all = [1 << 31, 1 << 32, 1 << 40, (1 << 53) + 1, (1 << 62) + 17];
@@ -265,7 +266,7 @@ impl Generator {
         }
     }
 
-    /// Something with a place whose type is wanted, and whether it may be undefined on purpose.
+    /// A place of a wanted type, with its properties.
     fn place(
         &mut self,
         wanted: impl Fn(&Self, usize) -> bool,
@@ -304,7 +305,7 @@ impl Generator {
         None
     }
 
-    /// What a place of a simple type holds.
+    /// The value of a place of a simple type.
     fn read(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
         let (text, found) = self.place(wanted, false)?;
         let careful = found.fragile && self.below(8) > 0;
@@ -322,7 +323,7 @@ impl Generator {
         let leaf = |g: &mut Self| {
             let read = g.read(|g, t| matches!(g.types[t], Kind::Range(..) | Kind::Wide(..)));
             match read {
-                // Sums of what is small leave no bits.
+                // Sums of small numbers do not overflow.
                 Some((text, _)) if g.large && g.safe && g.below(4) > 0 => {
                     format!("({text} % 1009)")
                 }
@@ -395,7 +396,7 @@ impl Generator {
         }
     }
 
-    /// Names a slot of a multiset, whose element can be named then.
+    /// Names a slot of a multiset, whose element then has a name.
     fn slot(&mut self, place: &str, element: usize) -> String {
         let name = self.name("s");
         self.scope.push(Named {
@@ -408,7 +409,7 @@ impl Generator {
         name
     }
 
-    /// A call of a function whose result is of a wanted type.
+    /// A call of a function with a wanted result type.
     fn call(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<String> {
         if self.safe || self.functions.is_empty() {
             return None;
@@ -427,7 +428,7 @@ impl Generator {
         for (var, ty) in parameters {
             if var {
                 let (place, _) = self.place(|_, t| t == ty, true)?;
-                // The same place twice is the same in all checkers only where parameters are places.
+                // All checkers treat the same place twice alike only if the parameters are places.
                 arguments.push(place);
             } else {
                 arguments.push(self.value(ty, 1)?);
@@ -517,7 +518,7 @@ impl Generator {
         });
     }
 
-    /// A value of a simple type; nothing where no value of a scalarset is at hand.
+    /// A value of a simple type; `None` if no value of a scalarset is in scope.
     fn value(&mut self, ty: usize, depth: usize) -> Option<String> {
         match self.types[ty].clone() {
             Kind::Boolean => Some(self.claim(depth)),
@@ -577,7 +578,7 @@ impl Generator {
                 }
             }
             8 => {
-                // The first value of a scalarset tells it from the others.
+                // The first value of a scalarset would differ from the others.
                 let any = self.random.once_in(8);
                 match self.place(|g, t| any || !g.has_symmetric(t), true) {
                     Some((place, _)) => self.line(&format!("clear {place};")),
@@ -609,7 +610,7 @@ impl Generator {
             }
             16 => self.switch(depth - 1),
             17 => {
-                // Rounds that see each other's effects tell values of scalarsets apart.
+                // Rounds that see each other's effects distinguish values of scalarsets.
                 let ty = self.simple_type();
                 if self.is_symmetric(ty) && self.below(3) > 0 {
                     return self.each();
@@ -639,7 +640,7 @@ impl Generator {
                 self.bind(&name, ty);
                 self.statements(2, depth - 1);
                 self.scope.pop();
-                // It has no name, so nothing else may be of it.
+                // The type has no name, so no other declaration may use it.
                 self.types.pop();
                 self.close("end;");
             }
@@ -687,9 +688,9 @@ impl Generator {
         self.close("end;");
     }
 
-    /// A loop that ends because a place counts up.
+    /// A loop that ends because it counts a place up.
     fn counting(&mut self) {
-        // The place must stay the same one while it is counted.
+        // The place must not change while it is counted.
         let safe = std::mem::replace(&mut self.safe, true);
         let place = self.place(|g, t| matches!(g.types[t], Kind::Range(..)), true);
         self.safe = safe;
@@ -706,7 +707,7 @@ impl Generator {
         }
     }
 
-    /// A loop over a type, whose rounds do not see each other: each writes its own element and reads other variables.
+    /// A loop over a type with independent rounds: each writes its own element and reads other variables.
     fn each(&mut self) {
         let arrays: Vec<Named> = self.scope.iter().filter(|n| n.writable).cloned().collect();
         let mut arrays: Vec<(Named, usize, usize)> = arrays
@@ -724,7 +725,7 @@ impl Generator {
         let name = self.name("l");
         self.open(&format!("for {name}: {} do", self.type_name(index)));
         let place = format!("{}[{name}]", array.text);
-        // Aliases and `var` parameters may be parts of the same variable, so nothing but what is bound is read.
+        // Aliases and `var` parameters may be parts of the same variable, so only bound names are read.
         let scope = self.scope.clone();
         self.scope.retain(|n| n.bound);
         self.bind(&name, index);
@@ -779,7 +780,7 @@ impl Generator {
         }
     }
 
-    /// What ends most searches at once if it stands in every rule.
+    /// Statements that would end most searches at once if every rule had one.
     fn rare(&mut self) {
         match self.below(12) {
             8..=10 if !self.pure => self.put_or_take(),

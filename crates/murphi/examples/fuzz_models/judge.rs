@@ -1,4 +1,4 @@
-//! Do all ways to check a model agree? And if not, on how small a model?
+//! Comparison of all engines on one model, and reduction of failing models.
 
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
@@ -9,19 +9,19 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::process::Command;
 
-/// What all agree on.
+/// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreed {
     Verified { states: u128, orbits: u128 },
     Violated,
 }
 
-/// Why a model cannot be judged, or what is wrong.
+/// Reason why a model cannot be judged, or a disagreement.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The generator made what is not Murphi, or the other checker fails without a verdict.
+    /// The generated text is not Murphi, or the other checker fails without a verdict.
     Refused(String),
-    /// Two checkers do not agree: of which kind this is, and what they find.
+    /// Two checkers disagree: the kind of disagreement, and their results.
     Differ(String, String),
 }
 
@@ -33,7 +33,7 @@ fn key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
 }
 
-/// The model of a text, by its card.
+/// The model of a text, read as its card says.
 pub fn model(text: &str) -> Result<Model, Trouble> {
     let dialect = match key(text, "dialect") {
         Some("rumur") => Dialect::Rumur,
@@ -81,7 +81,7 @@ fn verdict(report: &Report) -> &'static str {
     }
 }
 
-/// How long the counterexample is, where symmetry does not change it.
+/// Length of the counterexample; `None` if symmetry may change it.
 fn length(report: &Report) -> Option<usize> {
     match &report.outcome {
         Outcome::Violated {
@@ -93,7 +93,7 @@ fn length(report: &Report) -> Option<usize> {
     }
 }
 
-/// What a report comes to, without numbers.
+/// Kind of a report's outcome, without numbers.
 fn kind(report: &Report) -> String {
     match &report.outcome {
         Outcome::Violated { property, .. } => format!("violated ({property})"),
@@ -108,8 +108,8 @@ fn differ(name: &str, a: &Report, b: &Report) -> Trouble {
     Differ(what, why)
 }
 
-/// Ours against ours: interpreted and compiled, with one thread and with two, in parts, with symmetry and without, and printed
-/// and read again.
+/// Compares our engines: interpreted and compiled, with one thread and with two, in components, with symmetry and
+/// without, and printed and read again.
 pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     let model = model(text)?;
     let one = run(&model, &flat())?;
@@ -117,7 +117,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         let why = format!("nothing limits the search: {:?}", one.outcome);
         return Err(Differ("undecided".into(), why));
     }
-    // Most of the time goes into compiling, so most models are compiled for one of the three searches alone.
+    // Compiling takes most of the time, so most models are compiled for only one of the three searches.
     let (all, compiled) = (text.len().is_multiple_of(8), text.len() % 3);
     let engine = |turn: usize| match all || turn == compiled {
         true => Engine::Native,
@@ -158,7 +158,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     if other.outcome != orbits.outcome || !counted {
         return Err(differ("orbits", &orbits, &other));
     }
-    // A loop over a scalarset whose order matters ends a search of orbits undecided.
+    // A loop over a scalarset whose order matters leaves a search of orbits undecided.
     let decided = !matches!(orbits.outcome, Outcome::Exceeded { .. });
     let fewer = one.outcome != Outcome::Verified || orbits.states <= one.states;
     let equal = verdict(&one) == verdict(&orbits) && length(&one) == length(&orbits) && fewer;
@@ -219,7 +219,7 @@ fn brief(report: &Report) -> String {
     )
 }
 
-/// Ours against Rumur, of a text in its dialect, without symmetry.
+/// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry.
 pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let model = model(text)?;
     let ours = run(&model, &flat())?;
@@ -233,7 +233,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let made = call(
         Command::new("rumur")
             .args(rumur_options(&model, Style::Plain))
-            // Its own choice has no room for values between those of variables, unless that is 64 bits.
+            // The type that Rumur chooses has no room for values between those of variables, unless it has 64 bits.
             .args(match key(text, "numbers") {
                 Some("large") => &[][..],
                 _ => &["--value-type", "int32_t"],
@@ -258,7 +258,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
         return Err(Refused(format!("Rumur's program is not C: {}", made.1)));
     }
     let (status, said) = call(&mut Command::new(&program));
-    // A program that a signal ended has said nothing of the model: that is Rumur's fault, not a verdict.
+    // A signal ended the program: that is a failure of Rumur, not a verdict.
     if let Some(signal) = status.signal() {
         return Err(Refused(format!("Rumur's program ended by signal {signal}")));
     }
@@ -284,8 +284,8 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     })
 }
 
-/// A smaller text that fails as well: lines, blocks and brackets of blocks are left out, and parenthesised expressions
-/// made constant, as long as something can be.
+/// Reduces a text that fails: removes lines, blocks and brackets of blocks, and replaces parenthesised expressions by
+/// constants, until no change is possible.
 pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     loop {
@@ -323,7 +323,7 @@ pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where the bracket that a text begins with is closed.
+/// Position of the bracket that closes the first one.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     text.char_indices().find_map(|(i, c)| {
@@ -332,7 +332,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Without a line, without its block, and without the lines that begin and end its block.
+/// Variants without a line, without its block, and without the lines that begin and end its block.
 fn smaller(lines: &[String], at: usize) -> Vec<Vec<String>> {
     let indent = |line: &String| line.len() - line.trim_start().len();
     let mut found = Vec::new();
@@ -344,7 +344,7 @@ fn smaller(lines: &[String], at: usize) -> Vec<Vec<String>> {
         let kept = lines.iter().enumerate().filter(|(i, _)| !gone(*i));
         kept.map(|(_, l)| l.clone()).collect::<Vec<_>>()
     };
-    // A block may have several parts, as those of `if` and `rule`.
+    // A block may have several parts, such as those of `if` and `rule`.
     let mut end = at + inner + 1;
     while end < lines.len()
         && indent(&lines[end]) == indent(&lines[at])

@@ -1,14 +1,13 @@
-//! Small random models, checked in every way there is.
+//! Small random models, checked by every engine.
 //!
 //! ```text
 //! cargo run -p cohkit-murphi --example fuzz_models -- --seed SEED --count COUNT --against ours|rumur
 //! ```
 //!
-//! Checks the models `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
-//! What fails is made smaller and printed with the command that shows it again.
-//! In a release models as small as these are not shared out among threads: what is ours is compared in the development
-//! profile, where they are.
-//! Ends with one line of JSON; exit code 1 after a failure.
+//! Checks the models `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. A failing model is
+//! reduced and printed with the command that reproduces it. A release build does not distribute such small models among
+//! threads, so our own engines are compared in the development profile, which does. The last line of output is JSON;
+//! the exit code is 1 after a failure.
 
 mod generate;
 mod judge;
@@ -18,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Failures that are made smaller and printed; the others are only counted.
+/// Maximum number of failures that are reduced and printed; the others are only counted.
 const SHOWN: u64 = 5;
 
 #[derive(Default)]

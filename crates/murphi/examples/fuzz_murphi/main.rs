@@ -4,8 +4,8 @@
 //! cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed SEED --count COUNT
 //! ```
 //!
-//! Runs the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
-//! Ends with one line of JSON; exit code 1 after a failure.
+//! Reads the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. The last line of output
+//! is JSON; the exit code is 1 after a failure.
 
 mod mutate;
 
@@ -14,7 +14,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Texts a thread takes at a time.
+/// Number of texts that a thread takes at a time.
 const BATCH: u64 = 1000;
 
 fn main() -> ExitCode {

@@ -1,9 +1,9 @@
-//! Texts to try, and what must hold for every one of them.
+//! Mutated texts, and the properties that hold for every one of them.
 
 use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
 
-/// What is put in, beside parts of other texts.
+/// Words to insert, beside parts of other texts.
 const WORDS: [&str; 56] = [
     "n",
     "x",
@@ -63,10 +63,10 @@ const WORDS: [&str; 56] = [
     "/*",
 ];
 
-/// Whole models to begin with.
+/// Whole models from which mutations start.
 pub struct Corpus(Vec<String>);
 
-/// The same numbers on every machine.
+/// Pseudorandom numbers, the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -79,7 +79,7 @@ impl Random {
     }
 }
 
-/// Cuts a text into words, spaces and signs.
+/// Splits a text into words, spaces and signs.
 fn pieces(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         _ if c.is_alphanumeric() || c == '_' => 0,
@@ -101,7 +101,7 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 impl Corpus {
-    /// The models of the repository that are not large.
+    /// Reads the small models of the repository.
     pub fn new() -> Corpus {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut files: Vec<_> = ["tests/murphi", "models"]
@@ -117,7 +117,7 @@ impl Corpus {
         Corpus(texts.filter(|text| text.len() < 4000).collect())
     }
 
-    /// The text with this number: a model with a few changes.
+    /// The text of this number: a model with a few changes.
     pub fn text(&self, number: u64) -> String {
         let mut random = Random(number);
         let base = random.below(self.0.len());
@@ -151,14 +151,14 @@ fn inside(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
             return Err(format!("`{}` points outside the text", d.message));
         }
     }
-    // Drawing takes longer than reading, so the first and the last stand for all.
+    // Rendering takes longer than reading, so only the first and the last are rendered.
     for d in diagnostics.first().iter().chain(&diagnostics.last()) {
         d.render("fuzzed.m", text, false);
     }
     Ok(())
 }
 
-/// Reads a text; whether it is accepted, or what is wrong with how it is treated.
+/// Reads a text. Returns whether it is accepted.
 pub fn check(text: &str, dialect: Dialect) -> Result<bool, String> {
     match read("fuzzed", text, dialect) {
         Err(errors) if errors.is_empty() => Err("refused without a reason".into()),

@@ -1,8 +1,8 @@
-//! Expressions and places.
+//! Printing of expressions and places.
 
 use super::*;
 
-/// How tightly an expression binds; a part that binds less than its place asks for gets parentheses.
+/// Precedence of expressions. An operand of lower precedence than its position requires gets parentheses.
 pub(super) mod binds {
     pub const CONDITIONAL: u8 = 1;
     pub const IMPLIES: u8 = 2;
@@ -55,7 +55,7 @@ impl Printer<'_> {
         text
     }
 
-    /// An expression, in parentheses if it binds less tightly than `wanted`.
+    /// An expression, in parentheses if its precedence is below `wanted`.
     pub(super) fn expr(&self, e: &Expr, wanted: u8) -> String {
         let (text, own) = self.bare(e);
         if own < wanted {
@@ -79,9 +79,9 @@ impl Printer<'_> {
             Expr::Let(id, value, e) => self.meaning(*id, self.expr(value, ATOM)).bare(e),
             Expr::Convert(to, e) => self.convert(*to, e),
             Expr::IsMember(e, ty) => self.is_member(e, *ty),
-            // Only stored and passed.
+            // `undefined` can only be stored and passed.
             Expr::Undefined(_) => ("undefined".into(), ATOM),
-            // For Rumur, multisets have been refused.
+            // Multisets are rejected for Rumur.
             Expr::Present(place, slot) => {
                 let (place, slot) = (self.place(place), self.expr(slot, 0));
                 (format!("choose {slot}: {place}"), ATOM)
@@ -172,7 +172,7 @@ impl Printer<'_> {
         format!("{word} {name} := {from} to {to} by {by} do {body} end")
     }
 
-    /// A printer for which a name stands for something.
+    /// A printer in which a name denotes an expression.
     pub(super) fn meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
         let mut all = self.meaning.clone();
         all[id.index()] = Some(meaning);
@@ -187,8 +187,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether two operands are equal, where at least one may have no value. What the other one would read wrongly is read
-    /// whatever the first one is, as a comparison reads both.
+    /// Compares two operands, of which at least one may be undefined. A comparison reads both operands, so an invalid
+    /// read in one is preserved whatever the other is.
     pub(super) fn equal(&self, a: &Expr, b: &Expr) -> String {
         for (choice, other) in [(a, b), (b, a)] {
             if let Expr::If(condition, then, otherwise) = choice.without_line() {
@@ -214,7 +214,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Is nothing of the state read for this value?
+    /// True if the value does not read the state.
     pub(super) fn is_given(&self, e: &Expr) -> bool {
         match e.without_line() {
             Expr::Label(..) | Expr::Int(_) | Expr::Bool(_) => true,
@@ -226,7 +226,7 @@ impl Printer<'_> {
         }
     }
 
-    /// May the value be none, as one of its own?
+    /// True if the value may be undefined.
     pub(super) fn may_lack(&self, e: &Expr) -> bool {
         match e.without_line() {
             Expr::If(_, a, b) => self.may_lack(a) || self.may_lack(b),
@@ -234,7 +234,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The place that an operand of a comparison is, if it may have no value.
+    /// The place of a comparison's operand, if it may be undefined.
     pub(super) fn lacking(&self, e: &Expr) -> Option<String> {
         match e.without_line() {
             Expr::Peek(place) if self.can_lack(place) => Some(self.place(place)),

@@ -1,8 +1,8 @@
-//! Identifiers for what is printed.
+//! Identifiers of printed models.
 
 use super::*;
 
-/// Words that one Murphi checker or the other keeps for itself.
+/// Words that either Murphi checker reserves.
 const KEYWORDS: &str = "alias array assert assume begin boolean by case choose clear const cover do else elsif end \
     endalias endchoose endexists endfor endforall endfunction endif endprocedure endrecord endrule endruleset \
     endstartstate endswitch endwhile enum error exists false for forall from function if in interleaved invariant \
@@ -11,7 +11,7 @@ const KEYWORDS: &str = "alias array assert assume begin boolean by case choose c
     true type undefine undefined union until var while externfun externproc log log10 exp sin cos tan fabs floor \
     ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
-/// An identifier for everything that Murphi names, each different from all others.
+/// A unique identifier for everything that Murphi names.
 #[derive(Clone)]
 pub(super) struct Names {
     pub types: Vec<String>,
@@ -20,11 +20,11 @@ pub(super) struct Names {
     pub functions: Vec<String>,
     pub labels: FxHashMap<(u32, u32), String>,
     pub draining: String,
-    /// Of a constant that makes Rumur count in 64 bits.
+    /// Name of a constant that makes Rumur compute in 64 bits.
     pub wide: String,
 }
 
-/// Turns any text into an identifier that is not in `taken` yet.
+/// Turns a string into an identifier that is not in `taken`, and adds it there.
 pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut name: String = text.chars().map(safe).collect();
@@ -40,7 +40,7 @@ pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
     name
 }
 
-/// The keywords, which are keywords in any case.
+/// The keywords in lower case, in upper case and capitalised. They are keywords in any case.
 pub(super) fn keywords() -> FxHashSet<String> {
     let spellings = |k: &str| {
         [
@@ -57,7 +57,7 @@ impl Names {
         let mut taken = keywords();
         let mut labels = FxHashMap::default();
         let mut variables = vec![String::new(); model.variables.len()];
-        // The state's names are what people look for, so they are the last to be changed.
+        // Readers look for the names of state variables, so these are the last to be changed.
         for (variable, name) in model.variables.iter().zip(&mut variables) {
             if variable.role == Role::State {
                 *name = identifier(&variable.name, &mut taken);

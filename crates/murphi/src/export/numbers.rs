@@ -1,23 +1,23 @@
-//! How large the numbers become that a model computes.
+//! Size of the numbers that a model computes.
 
 use cohkit_engine::model::*;
 use cohkit_engine::visit::{self, Node};
 
-/// Of how many bits numbers may be.
+/// Width of numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Bits {
-    /// Of 32 at the most.
+    /// At most 32 bits.
     Few,
-    /// Of more, as far as can be seen.
+    /// More than 32 bits, as far as the analysis shows.
     More,
 }
 
-/// Larger numbers than any that a model has; bounds stay within these.
+/// A bound above all numbers of a model; computed bounds are clamped to it.
 const FAR: i128 = 1 << 64;
 
-/// Of how many bits the numbers are that a model keeps, computes or asks for.
+/// Width of the numbers that a model stores, computes or compares.
 pub(super) fn of(model: &Model) -> Bits {
-    // Where arithmetic that leaves 32 bits is an error, there are no larger ones.
+    // If arithmetic beyond 32 bits is an error, there are no larger numbers.
     if short(model.numbers.0.into(), model.numbers.1.into()) {
         return Bits::Few;
     }
@@ -54,7 +54,7 @@ fn short(lo: i128, hi: i128) -> bool {
     i128::from(i32::MIN) <= lo && hi <= i128::from(i32::MAX)
 }
 
-/// Bounds of a simple value, as far as can be seen.
+/// Bounds of a simple value, as far as the analysis shows.
 fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
     let (lo, hi) = match e {
         Expr::Int(n) => ((*n).into(), (*n).into()),
@@ -67,7 +67,7 @@ fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
         Expr::Binary(op, a, b) if op.arithmetic() => {
             result(*op, bounds(model, a), bounds(model, b))
         }
-        // It counts the places of a multiset.
+        // A count of a multiset's slots.
         Expr::Count(..) => (0, u32::MAX.into()),
         _ => {
             let simple = model.type_of(e).and_then(|ty| model.bounds(ty));
@@ -78,7 +78,7 @@ fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
     (lo.clamp(-FAR, FAR), hi.clamp(-FAR, FAR))
 }
 
-/// Bounds of what an operator gives.
+/// Bounds of an operator's result.
 fn result(op: Operator, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     let most = |x: (i128, i128)| x.0.abs().max(x.1.abs());
     match op {
@@ -89,7 +89,7 @@ fn result(op: Operator, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
             (-most, most)
         }
         Operator::ShiftLeft | Operator::ShiftRight => {
-            // Either way, as far as it goes.
+            // A shift in either direction, by the largest amount.
             let by = match op {
                 Operator::ShiftLeft => b.1,
                 _ => -b.0,
@@ -147,7 +147,7 @@ mod tests {
                 "{claim}"
             );
         }
-        // CMurphi counts in 32 bits, whatever the model computes.
+        // CMurphi computes in 32 bits in any case.
         let large = with("0..100000", "n * n > n");
         assert_eq!(bits(&large, Dialect::CMurphi), Bits::Few);
     }

@@ -1,4 +1,4 @@
-//! Statements.
+//! Printing of statements.
 
 use super::*;
 
@@ -71,7 +71,7 @@ impl Printer<'_> {
                 let name = quoted(&self.model.covers[id.index()].name);
                 self.line(format!("cover {name} true;"));
             }
-            // Multisets have been refused.
+            // Multisets are rejected.
             Stmt::Insert(..) | Stmt::Remove(..) | Stmt::RemoveWhere(..) => {}
             Stmt::Clear(place) => {
                 let place = self.place(place);
@@ -107,7 +107,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Stores a value that may be missing.
+    /// Assigns a value that may be undefined.
     pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
         let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
         if let Expr::If(condition, a, b) = value.without_line() {
@@ -141,7 +141,7 @@ impl Printer<'_> {
     pub(super) fn for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
         let name = self.names.variables[id.index()].clone();
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
-        // Rumur counts the other way, or complains, where there is nothing to count.
+        // For an empty range Rumur counts in the other direction, or reports an error.
         let sense = match by.starts_with('-') {
             true => format!(
                 "{} >= {}",

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Lowering of expressions.
 
 use super::*;
 
@@ -16,7 +16,7 @@ impl<'t> Lower<'t, '_> {
 
     /// A variable or a part of one, read where its value is needed.
     pub(super) fn at_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
-        // CMurphi takes undefined values of these types as they are.
+        // CMurphi compares undefined values of these types.
         let own = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
         let expr = match own && !self.strict {
             true => M::Peek(place.clone()),
@@ -119,7 +119,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// A claim about each slot of a multiset, which a name stands for.
+    /// A claim about each slot of a multiset, which the name denotes.
     pub(super) fn each_slot(
         &mut self,
         name: Name<'t>,
@@ -137,7 +137,7 @@ impl<'t> Lower<'t, '_> {
         Some((place, id, claim?))
     }
 
-    /// The numbers of a multiset's slots.
+    /// The index type of a multiset's slots.
     pub(super) fn slots(&mut self, capacity: u32) -> TypeId {
         let hi = Number::from(capacity) - 1;
         self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
@@ -249,7 +249,7 @@ impl<'t> Lower<'t, '_> {
         Some(self.at_place(place.field(name.text), access, ty, span))
     }
 
-    /// The place of something of which a part is wanted.
+    /// The place of an expression whose part is accessed.
     fn part(&mut self, typed: Typed) -> Option<(Place, Access)> {
         if typed.place.is_none() {
             self.error(typed.span, "only variables have parts")
@@ -329,7 +329,7 @@ impl<'t> Lower<'t, '_> {
         None
     }
 
-    /// Refuses the word `undefined` where a value is needed.
+    /// Rejects the word `undefined` where a value is needed.
     fn has_value(&mut self, typed: &Typed) -> bool {
         if typed.undefined {
             self.error(typed.span, "`undefined` is no value to compute with")
@@ -339,7 +339,7 @@ impl<'t> Lower<'t, '_> {
         !typed.undefined
     }
 
-    /// A value as one of a type; of a union as one of its member, and the reverse.
+    /// Converts a value to a type: that of a union to a member type, and the reverse.
     pub(super) fn coerce(&mut self, typed: Typed, wanted: TypeId, what: &str) -> Option<M> {
         if typed.undefined {
             return Some(M::Undefined(wanted));
@@ -367,7 +367,7 @@ impl<'t> Lower<'t, '_> {
         self.of_kind(typed, kind, what)
     }
 
-    /// What is stored: an undefined variable may be copied as it is, but for Rumur.
+    /// A value to be stored. An undefined variable may be copied, except in Rumur's dialect.
     pub(super) fn copied(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
         match self.dialect {
             Dialect::Rumur => {
@@ -378,7 +378,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// What is passed: an undefined variable as it is.
+    /// A value to be passed. An undefined variable is passed without an error.
     fn passed(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
         let mut typed = self.expr(e)?;
         if let Some((place, _)) = &typed.place {
@@ -387,7 +387,7 @@ impl<'t> Lower<'t, '_> {
         self.coerce(typed, wanted, what)
     }
 
-    /// Two values as ones of the same kind.
+    /// Converts two values to one kind.
     pub(super) fn unify(
         &mut self,
         mut a: Typed,
@@ -530,7 +530,7 @@ impl<'t> Lower<'t, '_> {
         })
     }
 
-    /// Does something in which a name stands for each value of a type, or for numbers in steps.
+    /// Lowers a construct in which a name takes each value of a type, or numbers in steps.
     pub(super) fn over<T>(
         &mut self,
         quantifier: &Quantifier<'t>,
@@ -565,7 +565,7 @@ impl<'t> Lower<'t, '_> {
             match domain {
                 Some((id, steps)) => f(l, id, steps),
                 None => {
-                    // What stands inside is looked at for its own errors.
+                    // Errors inside are reported nevertheless.
                     let id = l.variable(name.text, TypeId::BOOL, Role::Bound);
                     f(l, id, None);
                     None
@@ -576,12 +576,12 @@ impl<'t> Lower<'t, '_> {
         result
     }
 
-    /// Counts the values that a name goes through with those around it, and warns of so many that a single state
-    /// takes seconds or minutes, in which nothing else would be seen.
+    /// Counts the combinations of values of the enclosing names. Warns if they are so many that a single state takes
+    /// seconds or minutes.
     fn goes_through(&mut self, id: VariableId, in_steps: bool, span: Span) {
         const MANY: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
-        // Of numbers in steps whose bounds are not constant nothing is known.
+        // The count is unknown for steps whose bounds are not constant.
         if in_steps && self.model.bounds(ty) == Some(self.model.numbers) {
             return;
         }
@@ -632,7 +632,7 @@ impl<'t> Lower<'t, '_> {
                 }
                 let by = match (by, self.dialect) {
                     (Some(by), _) => by,
-                    // It counts down where it is not known before.
+                    // Rumur counts down if the bounds, unknown here, are in descending order.
                     (None, Dialect::Rumur) if known.0.is_none() || known.1.is_none() => {
                         let up = M::Binary(
                             Operator::LessOrEqual,
@@ -670,7 +670,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// A call with its arguments.
+    /// Lowers a call with its arguments.
     pub(super) fn call(
         &mut self,
         name: Name<'t>,
@@ -735,7 +735,7 @@ impl<'t> Lower<'t, '_> {
             }
         }
         if let (Dialect::CMurphi, Some(all)) = (self.dialect, &mut all) {
-            // CMurphi passes variables as they are, so that a value changes with the variable while the function runs.
+            // CMurphi passes variables by reference, so that a value changes with the variable while the function runs.
             for (number, place, span) in values {
                 let root = self.root(&place);
                 if !variables
@@ -774,7 +774,7 @@ impl<'t> Lower<'t, '_> {
         self.model.variable(self.root(place)).role == Role::Local
     }
 
-    /// Whether two variables may be the same: a parameter of the current function may be any part of the state.
+    /// True if two variables may be the same: a parameter of the current function may be any part of the state.
     fn may_overlap(&self, a: VariableId, b: VariableId) -> bool {
         let parameter = |id: VariableId| {
             self.model.variable(id).role == Role::Alias || self.value_parameters.contains(&id)
@@ -783,7 +783,7 @@ impl<'t> Lower<'t, '_> {
         a == b || (parameter(a) || parameter(b)) && outside(a) && outside(b)
     }
 
-    /// Reports a value that the function may change, where CMurphi's program is not taken by a C++ compiler.
+    /// Reports a value that the function may change, for which no C++ compiler accepts CMurphi's program.
     fn changing_value(&mut self, name: Name<'t>, place: &Place, span: Span) {
         let variable = self.model.variable(self.root(place)).name.clone();
         self.error(
@@ -836,7 +836,7 @@ impl<'t> Lower<'t, '_> {
     }
 }
 
-/// A value of a union as one of a member, or the reverse.
+/// Converts a value of a union to a member type, or the reverse.
 fn convert(e: M, to: TypeId) -> M {
     M::Convert(to, Box::new(e))
 }

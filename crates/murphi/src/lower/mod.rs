@@ -1,6 +1,6 @@
-//! From the tree to a [`Model`]: names, declarations and functions.
+//! Lowering of the syntax tree to a [`Model`]: names, declarations and functions.
 //!
-//! A name must be declared before it is used, so one walk does everything.
+//! A name must be declared before it is used, so one pass is enough.
 
 mod expression;
 mod rules;
@@ -20,21 +20,21 @@ use cohkit_engine::validate::Kind;
 use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
-/// A name's meaning.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 enum Meaning {
-    /// With its kind.
+    /// A constant with its kind.
     Constant(M, Kind),
-    /// An alias of a constant, which is one as well.
+    /// An alias of a constant, which is a constant too.
     Fixed(M, Kind),
     Type(TypeId),
     Variable(VariableId, Access),
     Function(FunctionId),
-    /// Something that has been reported.
+    /// A name whose declaration has a reported error.
     Wrong,
 }
 
-/// What may be done with a variable.
+/// Permitted use of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
     Writable,
@@ -42,14 +42,14 @@ enum Access {
     Parameter,
     /// The name of a loop, a quantifier or a ruleset.
     Loop,
-    /// An alias of something that is no variable.
+    /// An alias of a value that is no variable.
     Value,
     /// A slot of a multiset.
     Slot,
 }
 
 impl Access {
-    /// Why it cannot be changed.
+    /// Description of the variable, for a message that it cannot be changed.
     fn why(self) -> &'static str {
         match self {
             Access::Writable => "a variable",
@@ -67,21 +67,21 @@ struct Symbol {
     span: Span,
 }
 
-/// An expression with what is known of it.
+/// An expression with its type and properties.
 #[derive(Clone, Debug)]
 struct Typed {
     expr: M,
     kind: Kind,
     /// Its exact type, if it has one.
     ty: Option<TypeId>,
-    /// If it is a variable or part of one.
+    /// Its place, if it is a variable or a part of one.
     place: Option<(Place, Access)>,
-    /// Whether it is the word `undefined`.
+    /// True for the word `undefined`.
     undefined: bool,
     span: Span,
 }
 
-/// What a function changes beside its own variables.
+/// Changes of a function, except those of its own variables.
 #[derive(Clone, Debug, Default)]
 struct Effects {
     /// The first place where it changes the state.
@@ -95,36 +95,36 @@ struct Effects {
 struct Lower<'t, 's> {
     text: &'t str,
     dialect: Dialect,
-    /// Whether it is an error of the model to read an undefined value of a scalarset or union.
+    /// True if a read of an undefined value of a scalarset or union is an error of the model.
     strict: bool,
     sink: &'s mut Sink,
     model: Model,
     scopes: Vec<FxHashMap<&'t str, Symbol>>,
-    /// Of each function that has been lowered.
+    /// Effects of each lowered function.
     effects: Vec<Effects>,
-    /// Of the function at hand.
+    /// Effects of the current function.
     own: Effects,
-    /// In a function, the parameters that are values.
+    /// Value parameters of the current function.
     value_parameters: Vec<VariableId>,
-    /// In a function, the type of what it returns.
+    /// Result type of the current function.
     result: Option<Option<TypeId>>,
-    /// What is being lowered if it may not change the state: "a guard".
+    /// The construct being lowered if it must not change the state: "a guard".
     claim: Option<&'static str>,
-    /// What aliases stand for.
+    /// The variable that each alias refers to.
     roots: FxHashMap<VariableId, VariableId>,
-    /// Where lines begin.
+    /// Start of each line, as a byte offset.
     lines: Vec<u32>,
-    /// How many rules, start states and properties there have been, for their names.
+    /// Numbers of rules, start states and properties so far, for their default names.
     counts: [u32; 3],
-    /// Where names of loops and slots are bound.
+    /// Position at which each name of a loop or slot is bound.
     bound: FxHashMap<VariableId, Span>,
-    /// By line, what is cleared by a statement that begins there.
+    /// Per line, the place cleared by a statement that begins there.
     clears: FxHashMap<u32, Span>,
-    /// Through how many combinations of values the names of rulesets, loops and quantifiers go here.
+    /// Number of combinations of values of the current rulesets, loops and quantifiers.
     combinations: u64,
 }
 
-/// Makes a model of a file. Without errors in the sink it is valid.
+/// Makes the model of a file. It is valid if the sink has no errors.
 pub(super) fn lower(
     name: &str,
     text: &str,
@@ -141,7 +141,7 @@ pub(super) fn lower(
         model: Model {
             undefined: true,
             numbers: match dialect {
-                // As C++ counts.
+                // The number range of CMurphi's C++.
                 Dialect::CMurphi => (i32::MIN.into(), i32::MAX.into()),
                 Dialect::Rumur | Dialect::Any => Model::NUMBERS,
             },
@@ -172,7 +172,7 @@ pub(super) fn lower(
 }
 
 impl<'t> Lower<'t, '_> {
-    /// Gives what every model needs, and looks for what only the whole shows.
+    /// Adds the parts that every model needs, and checks the properties of the whole.
     fn finish(mut self, items: &[Item]) -> Model {
         let end = Span {
             start: self.text.len() as u32,
@@ -192,7 +192,7 @@ impl<'t> Lower<'t, '_> {
             }
         }
         if self.model.starts.is_empty() {
-            // No state is a start state.
+            // A model without start states gets one that is never satisfied.
             self.model.starts.push(Start {
                 name: "none".into(),
                 parameters: Vec::new(),
@@ -210,7 +210,7 @@ impl<'t> Lower<'t, '_> {
         self.model
     }
 
-    /// Warns of what tells the values of scalarsets apart.
+    /// Warns of uses that distinguish the values of scalarsets.
     fn told_apart(&mut self) {
         for finding in order::findings(&self.model).0 {
             let names = finding
@@ -248,7 +248,7 @@ impl<'t> Lower<'t, '_> {
         self.sink.error(span, message)
     }
 
-    /// Says that only one dialect has something, if the other is asked for.
+    /// Reports an error if a construct exists only in one dialect and the text is in the other.
     fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
         let (other, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
@@ -263,7 +263,7 @@ impl<'t> Lower<'t, '_> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    /// The line of a place, from 1.
+    /// Line of a position, counted from 1.
     fn line(&self, span: Span) -> u32 {
         self.lines.partition_point(|&newline| newline < span.start) as u32 + 1
     }
@@ -293,12 +293,12 @@ impl<'t> Lower<'t, '_> {
         scope.insert(name.text, symbol);
     }
 
-    /// The meaning of a name; nothing if there is none.
+    /// The meaning of a name; `None` if it is not declared.
     fn find(&self, name: &str) -> Option<&Symbol> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Reports a name that nothing declares, with those that exist.
+    /// Reports an undeclared name, and suggests similar names.
     fn unknown(&mut self, name: Name, what: &str, fits: fn(&Meaning) -> bool) {
         let mut names: Vec<&str> = (self.scopes.iter().flatten())
             .filter(|(_, symbol)| fits(&symbol.meaning))
@@ -322,7 +322,7 @@ impl<'t> Lower<'t, '_> {
         VariableId(self.model.variables.len() as u32 - 1)
     }
 
-    /// Declares something; a local variable begins its life by a statement.
+    /// Lowers a declaration. A local variable adds a statement to `body` that starts its lifetime.
     fn decl(&mut self, decl: &Decl<'t>, role: Role, body: &mut Vec<model::Stmt>) {
         match decl {
             Decl::Const(names, e) => {
@@ -367,7 +367,7 @@ impl<'t> Lower<'t, '_> {
         let name = function.name;
         let result = function.result.as_ref().map(|ty| self.type_expr(ty));
         let broken = matches!(result, Some(None));
-        // Rumur does not look at the range of what is returned.
+        // Rumur does not check the range of results.
         let result = result.flatten().map(|ty| match self.model.ty(ty) {
             Type::Range { .. } if self.dialect == Dialect::Rumur => self.any_number(),
             _ => ty,
@@ -387,7 +387,7 @@ impl<'t> Lower<'t, '_> {
             parameters.push(id);
             self.declare(parameter.name, Meaning::Variable(id, access));
         }
-        // It may call itself, so it is known before its body is.
+        // A function may call itself, so it is declared before its body is lowered.
         let id = FunctionId(self.model.functions.len() as u32);
         self.model.functions.push(model::Function {
             name: name.text.into(),
@@ -403,7 +403,7 @@ impl<'t> Lower<'t, '_> {
         };
         self.declare(name, meaning);
         self.scopes.extend(inner);
-        // Of itself it is assumed that it changes all it can.
+        // A function that calls itself is assumed to change all its `var` parameters.
         let is_value = |&p: &VariableId| self.model.variable(p).role == Role::Local;
         self.value_parameters = parameters.iter().copied().filter(is_value).collect();
         self.own = Effects::default();
@@ -435,7 +435,7 @@ impl<'t> Lower<'t, '_> {
         root
     }
 
-    /// Notes that a place is changed.
+    /// Records that a place is changed.
     fn wrote(&mut self, place: &Place, span: Span) {
         let root = self.root(place);
         match self.model.variable(root).role {

@@ -1,29 +1,29 @@
-//! Rules, start states and properties, with what is around them.
+//! Rules, start states and properties, with their enclosing rulesets and aliases.
 
 use super::*;
 use cohkit_engine::model::Stmt as S;
 
-/// What a name that stands for an expression is bound to.
+/// Binding of an alias.
 pub(super) enum Bound {
     Place(VariableId, Place),
     Value(VariableId, M),
-    /// The name of a loop, which keeps its meaning.
+    /// The name of a loop, whose meaning is unchanged.
     Same,
 }
 
-/// What is around a rule, outermost first.
+/// An enclosing construct of a rule; a rule has them from the outermost on.
 #[derive(Clone)]
 pub(super) enum Around {
-    /// A parameter, and what must hold of its values.
+    /// A parameter, and a condition on its values.
     Parameter(VariableId, Option<M>),
     Alias(VariableId, Place),
     Value(VariableId, M),
-    /// A slot of a multiset, in which there must be an element.
+    /// A slot of a multiset, which must hold an element.
     Slot(VariableId, Place),
 }
 
 impl<'t> Lower<'t, '_> {
-    /// Declares another name for an expression.
+    /// Declares an alias of an expression.
     pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<Bound> {
         let Some(typed) = self.expr(e) else {
             self.declare(name, Meaning::Wrong);
@@ -34,7 +34,7 @@ impl<'t> Lower<'t, '_> {
             return None;
         }
         if let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) {
-            // The names of loops are constants, and stay so.
+            // Names of loops are constants, and so are their aliases.
             if matches!(access, Access::Loop | Access::Slot) && place.path.is_empty() {
                 self.declare(name, Meaning::Variable(place.variable, access));
                 return Some(Bound::Same);
@@ -44,7 +44,7 @@ impl<'t> Lower<'t, '_> {
             self.declare(name, Meaning::Variable(id, access));
             return Some(Bound::Place(id, place));
         }
-        // What stands for a constant may be a bound as well.
+        // An alias of a constant may be used as a bound.
         let constant = self
             .fold(&typed.expr)
             .and_then(|n| types::literal(n, typed.kind));
@@ -158,7 +158,7 @@ impl<'t> Lower<'t, '_> {
             match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| l.fold(&e))) {
                 None => around.push(Around::Parameter(id, None)),
                 Some([Some(from), Some(to), Some(by)]) => {
-                    // Steps of 1 are all values of the range.
+                    // Steps of 1 visit all values of the range.
                     let backward = if by > 0 { to < from } else { from < to };
                     let condition = match by {
                         _ if backward => Some(M::Bool(false)),
@@ -179,7 +179,7 @@ impl<'t> Lower<'t, '_> {
         });
     }
 
-    /// A claim about a state, which cannot change it.
+    /// A condition on a state, which must not change the state.
     fn claim(&mut self, e: &Expr<'t>, what: &'static str) -> Option<M> {
         let line = self.line(e.span);
         self.claim = Some(what);
@@ -237,7 +237,7 @@ impl<'t> Lower<'t, '_> {
                 let holds = Some(holds);
                 self.model.covers.push(Cover { name, holds });
             }
-            // Each instance is a property of its own.
+            // Each instance is a separate property.
             PropertyKind::Liveness => {
                 let liveness = Invariant {
                     parameters: parameters(around),
@@ -257,7 +257,7 @@ fn parameters(around: &[Around]) -> Vec<VariableId> {
     around.iter().filter_map(parameter).collect()
 }
 
-/// A claim with the names around it; conditions on them are joined to it.
+/// A claim within the enclosing constructs, whose conditions are joined to it.
 fn in_claim(around: &[Around], claim: M, join: fn(M, M) -> M) -> M {
     around.iter().rev().fold(claim, |claim, one| match one {
         Around::Parameter(_, None) => claim,
@@ -268,7 +268,7 @@ fn in_claim(around: &[Around], claim: M, join: fn(M, M) -> M) -> M {
     })
 }
 
-/// A claim for all values of the parameters around it.
+/// A claim for all values of the enclosing parameters.
 fn for_all(around: &[Around], claim: M) -> M {
     around.iter().rev().fold(claim, |claim, one| {
         let inner = in_claim(std::slice::from_ref(one), claim, M::implies);
@@ -279,7 +279,8 @@ fn for_all(around: &[Around], claim: M) -> M {
     })
 }
 
-/// Statements with the names around them. A start state has no guard that could keep its parameters in bounds.
+/// Statements within the enclosing constructs. A start state has no guard that restricts its parameters, so it assumes
+/// their conditions.
 fn in_body(around: &[Around], body: Vec<S>, start: bool) -> Vec<S> {
     around.iter().rev().fold(body, |mut body, one| {
         match one {

@@ -1,9 +1,9 @@
-//! Statements.
+//! Lowering of statements.
 
 use super::*;
 use cohkit_engine::model::Stmt as S;
 
-/// Loops that run more often than this are stopped; CMurphi has its own limit.
+/// Maximum number of rounds of a loop; CMurphi has its own limit.
 const MOST_ROUNDS: u32 = 1_000_000;
 const MOST_ROUNDS_OF_CMURPHI: u32 = 1000;
 
@@ -70,7 +70,7 @@ impl<'t> Lower<'t, '_> {
                 if let Some(e) = e {
                     self.expr(e)?;
                 }
-                // Nothing is printed while states are visited.
+                // A search prints no output.
                 Some(Vec::new())
             }
             StmtKind::Return(e) => self.return_stmt(e.as_ref(), stmt.span),
@@ -154,7 +154,7 @@ impl<'t> Lower<'t, '_> {
         Some(S::Switch(subject.expr, lowered?, otherwise))
     }
 
-    /// A block with names for places and values.
+    /// A block with aliases of places and values.
     fn aliases(&mut self, aliases: &[(Name<'t>, Expr<'t>)], body: &[Stmt<'t>]) -> Option<Vec<S>> {
         let mut bound = Vec::new();
         for (name, e) in aliases {
@@ -167,7 +167,7 @@ impl<'t> Lower<'t, '_> {
                 rules::Bound::Place(id, place) => vec![S::Alias(id, place, all)],
                 rules::Bound::Value(id, value) => {
                     all.insert(0, S::Let(id, Some(value)));
-                    // A block of its own ends the life of the name.
+                    // A separate block ends the lifetime of the name.
                     vec![S::If(M::Bool(true), all, Vec::new())]
                 }
             };
@@ -189,7 +189,8 @@ impl<'t> Lower<'t, '_> {
         Some(S::Clear(place))
     }
 
-    /// The first of equal cases is taken; CMurphi's programs are not taken by a C++ compiler.
+    /// Records a case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error, as no C++
+    /// compiler accepts the generated program.
     fn case_again(&mut self, n: Number, span: Span, seen: &mut Vec<(Number, Span)>) {
         let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
         if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
@@ -200,7 +201,7 @@ impl<'t> Lower<'t, '_> {
         seen.push((n, span));
     }
 
-    /// A value that a `switch` compares with.
+    /// A value of a `switch` case.
     fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
         let typed = self.expr(value)?;
         if self.fold(&typed.expr).is_none() {
@@ -216,7 +217,7 @@ impl<'t> Lower<'t, '_> {
         Some(value.expr)
     }
 
-    /// CMurphi puts in variables of the very type of the elements alone.
+    /// CMurphi adds only variables of exactly the element's type.
     fn exact_element(&mut self, e: &Expr<'t>, wanted: TypeId) {
         let Some(typed) = self.expr(e) else { return };
         if typed.place.is_none() || typed.ty != Some(wanted) {
@@ -229,7 +230,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// A multiset that is changed, and the type of its elements.
+    /// The multiset that a statement changes, and the type of its elements.
     fn changed_multiset(&mut self, e: &Expr<'t>) -> Option<(Place, TypeId)> {
         let (place, ty) = self.target(e, "changed")?;
         match self.model.ty(ty) {
@@ -242,7 +243,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// A place that is changed.
+    /// The place that a statement changes.
     fn target(&mut self, e: &Expr<'t>, what: &str) -> Option<(Place, TypeId)> {
         let typed = self.expr(e)?;
         let span = typed.span;
@@ -278,7 +279,7 @@ impl<'t> Lower<'t, '_> {
         self.over(first, |l, id, steps| {
             let mut inner = Vec::new();
             if assigned {
-                // What the body assigns is a variable of its own that begins with the loop's value.
+                // A body that assigns the loop's variable assigns a local copy, which starts with the loop's value.
                 let ty = l.model.variable(id).ty;
                 let own = l.variable(first.name.text, ty, Role::Local);
                 let meaning = Meaning::Variable(own, Access::Writable);
@@ -346,7 +347,7 @@ impl<'t> Lower<'t, '_> {
     }
 }
 
-/// Whether statements may assign a variable of this name.
+/// True if statements may assign a variable of this name.
 fn assigns(block: &[Stmt], name: &str) -> bool {
     fn root<'t>(e: &Expr<'t>) -> Option<&'t str> {
         match &e.kind {

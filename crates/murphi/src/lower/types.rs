@@ -1,9 +1,9 @@
-//! Types. Arrays, records, ranges and multisets of the same shape are one type, but in CMurphi's dialect;
-//! enumerations and scalarsets are new ones wherever they are written.
+//! Types. Arrays, records, ranges and multisets of the same shape are one type, except in CMurphi's dialect; each
+//! enumeration and scalarset is a new type.
 
 use super::*;
 
-/// Symmetry keeps a table of a scalarset's values.
+/// Maximum size of a scalarset: symmetry reduction keeps a table of its values.
 const LARGEST_SCALARSET: Number = 1 << 20;
 
 impl<'t> Lower<'t, '_> {
@@ -11,7 +11,7 @@ impl<'t> Lower<'t, '_> {
         self.type_named(ty, None)
     }
 
-    /// A type, which gets a name if it is a new one.
+    /// Lowers a type; a new type gets the name.
     pub(super) fn type_named(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
         let shape = match &ty.kind {
             TypeKind::Wrong => return None,
@@ -39,7 +39,7 @@ impl<'t> Lower<'t, '_> {
         Some(self.intern(self.label(ty, name), shape))
     }
 
-    /// What a new type is called: by its name, or as it is written.
+    /// The name of a new type: that of its declaration, or its text.
     fn label(&self, ty: &TypeExpr<'t>, name: Option<&str>) -> String {
         if let Some(name) = name {
             return name.to_string();
@@ -167,7 +167,7 @@ impl<'t> Lower<'t, '_> {
         TypeId(self.model.types.len() as u32 - 1)
     }
 
-    /// The type of this shape.
+    /// The type of this shape. A new type gets the name.
     pub(super) fn intern(&mut self, name: String, ty: Type) -> TypeId {
         let shared = self.dialect != Dialect::CMurphi;
         let known = self.model.types.iter().position(|named| named.ty == ty);
@@ -177,13 +177,13 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// The type of any number that an expression computes.
+    /// The type of any computed number.
     pub(super) fn any_number(&mut self) -> TypeId {
         let (lo, hi) = self.model.numbers;
         self.intern("number".into(), Type::Range { lo, hi })
     }
 
-    /// The type that a local variable needs for a value.
+    /// The type of a local variable for a value of this kind.
     pub(super) fn type_for(&mut self, kind: Kind) -> TypeId {
         match kind {
             Kind::Bool => TypeId::BOOL,
@@ -192,7 +192,7 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// A kind of value, for people.
+    /// A kind of value, for messages.
     pub(super) fn kind_name(&self, kind: Kind) -> String {
         match kind {
             Kind::Bool => "a boolean".into(),
@@ -203,12 +203,12 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    /// What a variable of a type holds, for people.
+    /// The kind of value that a variable of a type holds, for messages.
     pub(super) fn type_name(&self, ty: TypeId) -> String {
         self.kind_name(self.model.kind_of_type(ty))
     }
 
-    /// The value of an expression without variables, if it has one.
+    /// The value of an expression without variables; `None` if it has variables.
     pub(super) fn fold(&self, e: &M) -> Option<Number> {
         fold(e, self.model.numbers)
     }
@@ -239,7 +239,7 @@ impl<'t> Lower<'t, '_> {
     }
 }
 
-/// A constant of a kind.
+/// The constant of a kind with this code.
 pub(super) fn literal(value: Number, kind: Kind) -> Option<M> {
     Some(match kind {
         Kind::Bool => M::Bool(value != 0),
@@ -249,7 +249,7 @@ pub(super) fn literal(value: Number, kind: Kind) -> Option<M> {
     })
 }
 
-/// The value of an expression without variables, if it has one.
+/// The value of an expression without variables; `None` if it has variables.
 fn fold(e: &M, numbers: (Number, Number)) -> Option<Number> {
     use Operator::*;
     let fold = |e: &M| fold(e, numbers);

@@ -1,14 +1,14 @@
 //! Expressions and quantifiers.
 //!
-//! The levels, those that bind least first: `?:`, `->`, `||`, `&&`, `|`, `^`, `&`, `!`, comparisons, shifts,
-//! sums, products, signs, `~`. Both dialects fit in: one has only some of them, in this order.
+//! Precedence, from the loosest level: `?:`, `->`, `||`, `&&`, `|`, `^`, `&`, `!`, comparisons, shifts, sums, products,
+//! signs, `~`. The levels suit both dialects: each has a subset of them, in this order.
 
 use super::*;
 
-/// Operands of one operator, such as `a | b | c`, that are joined one after the other at the most.
+/// Maximum number of operands of one operator, such as `a | b | c`, in an unbalanced tree.
 const LONG_CHAIN: usize = 64;
 
-/// Whether a token joins two operands, so that what stands before it is one.
+/// True if a token is a binary operator, so that an operand precedes it.
 pub(super) fn is_operator(token: Token) -> bool {
     use Token::*;
     matches!(
@@ -83,7 +83,7 @@ impl<'t> Parser<'t, '_> {
         self.binary(Binary::Implies, sign, a, b)
     }
 
-    /// Operators that associate to the left, from a level on.
+    /// Left-associative operators, from a level on.
     fn left(&mut self, level: usize) -> Parsed<Expr<'t>> {
         const LEVELS: [(Token, Binary); 5] = [
             (Token::OrOr, Binary::OrElse),
@@ -109,8 +109,8 @@ impl<'t> Parser<'t, '_> {
         self.chain(operator.1, operands, signs)
     }
 
-    /// Operands that an associative operator joins. Many of them become a balanced tree, which is not deep: they are
-    /// evaluated in the same order and up to the same operand.
+    /// Operands that an associative operator joins. Many operands become a balanced tree of small depth. The tree
+    /// evaluates them in the same order and stops at the same operand.
     fn chain(
         &mut self,
         op: Binary,
@@ -232,7 +232,7 @@ impl<'t> Parser<'t, '_> {
             Token::Plus => (Unary::Plus, self.span()),
             Token::Minus => (Unary::Minus, self.span()),
             Token::Tilde => (Unary::Complement, self.span()),
-            // It binds less, but can stand nowhere else: `x = !y`.
+            // `!` binds less, but no other level can follow here: `x = !y`.
             Token::Not => return self.nested(Self::negation),
             _ => return self.postfix(),
         };
@@ -366,7 +366,7 @@ impl<'t> Parser<'t, '_> {
         self.make(span, kind, &parts)
     }
 
-    /// `do`, for which CMurphi also takes a colon.
+    /// `do`, or a colon, which CMurphi also accepts.
     pub(super) fn do_or_colon(&mut self) -> Parsed<()> {
         if self.is(Token::Colon) {
             let span = self.next().1;
@@ -403,7 +403,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// What a number says; nothing if it is too large.
+    /// The value of a number; `None` if it is too large.
     pub(super) fn number(&mut self, span: Span) -> Option<i64> {
         super::super::number(self.words(span), self.dialect)
     }

@@ -1,6 +1,7 @@
-//! From tokens to a tree, by recursive descent: the file, declarations, types and rules.
+//! Recursive-descent parser: the file, declarations, types and rules.
 //!
-//! After an error the parser goes on behind the next `;` or with the next rule, so that all errors of a file are found.
+//! After an error the parser continues behind the next `;` or with the next rule, so that all errors of a file are
+//! found.
 
 mod expression;
 mod statement;
@@ -18,7 +19,7 @@ pub(super) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// Nesting deeper than this is refused.
+/// Maximum nesting depth.
 const DEEPEST: u32 = 300;
 
 pub(super) struct Parser<'t, 's> {
@@ -60,7 +61,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.tokens[self.at].1
     }
 
-    /// The place of the token before.
+    /// Position of the previous token.
     fn before(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].1
     }
@@ -95,7 +96,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.take(Token::Key(key))
     }
 
-    /// Reports that something else stands here than what is wanted.
+    /// Reports that the current token is not `what`.
     fn expected(&mut self, what: &str) -> Reported {
         let span = self.span();
         match self.token() {
@@ -124,7 +125,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.expect(Token::Key(key), &format!("`{}`", key.word()))
     }
 
-    /// Says that only one dialect has something, if the other is asked for.
+    /// Reports an error if a construct exists only in one dialect and the text is in the other.
     fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
         let (other, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
@@ -149,7 +150,7 @@ impl<'t, 's> Parser<'t, 's> {
         result
     }
 
-    /// Whether a name stands `by` tokens ahead.
+    /// True if a name is `by` tokens ahead.
     fn is_name(&self, by: usize) -> bool {
         match self.ahead(by) {
             Token::Word => true,
@@ -201,7 +202,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(Name { text, span })
     }
 
-    /// Names with commas between.
+    /// Names separated by commas.
     fn names(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
         let mut names = vec![self.name(what)?];
         while self.take(Token::Comma) {
@@ -245,7 +246,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     pub fn file(&mut self) -> Vec<Item<'t>> {
         let mut items = Vec::new();
-        // What has come so far, in CMurphi's order.
+        // The latest section so far, in CMurphi's order.
         let mut section = 0;
         self.skip_semicolons();
         while !self.is(Token::End) {
@@ -273,7 +274,7 @@ impl<'t, 's> Parser<'t, 's> {
         while self.take(Token::Semicolon) {}
     }
 
-    /// Goes on with what begins a declaration, a function or a rule.
+    /// Skips to the begin of a declaration, a function or a rule.
     fn recover(&mut self, began: usize) {
         self.depth = 0;
         if self.at == began {
@@ -335,7 +336,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    /// Declarations that may stand in front of a body.
+    /// Declarations in front of a body.
     fn locals(&mut self) -> Parsed<Vec<Decl<'t>>> {
         let mut decls = Vec::new();
         while let Token::Key(Key::Const | Key::Type | Key::Var) = self.token() {
@@ -344,7 +345,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(decls)
     }
 
-    /// `const`, `type` or `var`, and what follows it.
+    /// A section: `const`, `type` or `var` with its declarations.
     fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> Parsed<()> {
         let (word, _) = self.next();
         while self.is_name(0) && matches!(self.ahead(1), Token::Colon | Token::Comma) {
@@ -368,7 +369,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(())
     }
 
-    /// The names of constants or types in front of a colon. Only Rumur takes several.
+    /// The names of constants or types in front of a colon. Only Rumur allows several.
     fn declared(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
         let names = self.names(what)?;
         if let [_, second, ..] = names[..] {
@@ -480,7 +481,7 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
-    /// Whether the name that stands here is the beginning of a range's lower bound.
+    /// True if the current name begins a range's lower bound.
     fn name_begins_range(&self) -> bool {
         let next = self.ahead(1);
         next == Token::To || expression::is_operator(next)
@@ -685,7 +686,7 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
-    /// A number right behind `rule`, unless an operator follows: then the guard begins with it.
+    /// A number directly behind `rule`. If an operator follows, the number belongs to the guard instead.
     fn priority(&mut self) -> Option<(i64, Span)> {
         let start = self.span();
         let minus = self.is(Token::Minus) as usize;
@@ -705,7 +706,7 @@ impl<'t, 's> Parser<'t, 's> {
         Some((if minus > 0 { -value } else { value }, start.to(span)))
     }
 
-    /// Whether `==>` comes before anything that no guard has.
+    /// True if `==>` comes before any token that no guard contains.
     fn guard_follows(&self) -> bool {
         for &(token, _) in &self.tokens[self.at..] {
             match token {
@@ -732,7 +733,7 @@ impl<'t, 's> Parser<'t, 's> {
         false
     }
 
-    /// `invariant "name" claim` and its kin; the name may also stand behind.
+    /// `invariant "name" claim` and its kin; the name may also follow the claim.
     fn property(&mut self) -> Parsed<Property<'t>> {
         let (word, start) = self.next();
         let kind = match word {

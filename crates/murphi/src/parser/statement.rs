@@ -1,9 +1,9 @@
-//! Statements.
+//! Parser of statements.
 
 use super::*;
 
 impl<'t> Parser<'t, '_> {
-    /// Statements up to what ends them.
+    /// Statements up to the end of their block.
     pub(super) fn block(&mut self) -> Parsed<Block<'t>> {
         self.nested(Self::block_here)
     }
@@ -32,7 +32,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Whether what stands here ends a block.
+    /// True if the current token ends a block.
     fn block_ends(&self) -> bool {
         match self.token() {
             Token::End => true,
@@ -44,7 +44,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Goes on behind the next `;` of a body, if there is one before it ends.
+    /// Skips behind the next `;` of a body. Returns false if the body ends before.
     fn recover_stmt(&mut self, began: usize) -> bool {
         if self.at == began {
             self.next();
@@ -84,7 +84,7 @@ impl<'t> Parser<'t, '_> {
         let Token::Key(key) = self.token() else {
             return self.assignment_or_call();
         };
-        // A word that one dialect alone keeps is a name where it is used as one.
+        // A keyword of one dialect only is a name if it is used as one.
         let as_name = matches!(
             self.ahead(1),
             Token::Becomes | Token::Dot | Token::OpenBracket

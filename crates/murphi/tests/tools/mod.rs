@@ -1,4 +1,4 @@
-//! Other checkers, to compare with.
+//! Other checkers to compare with.
 
 #[path = "../../../../tests/require.rs"]
 mod require;
@@ -9,7 +9,7 @@ pub use require::require;
 use std::path::Path;
 use std::process::Command;
 
-/// How well Rumur's program is compiled: hardly, where that is most of the work, or well, for many states.
+/// Optimization of Rumur's program: low if compilation is most of the work, high for many states.
 #[derive(Clone, Copy)]
 pub enum Compiled {
     #[allow(dead_code)]
@@ -18,7 +18,7 @@ pub enum Compiled {
     Well,
 }
 
-/// What Rumur finds: whether all is well, its states, and what it printed.
+/// Result of Rumur: true if there is no violation, the number of states, and its output.
 #[allow(dead_code)]
 pub fn rumur(
     model: &Model,
@@ -32,7 +32,7 @@ pub fn rumur(
     found.unwrap_or_else(|said| panic!("{said}\n{printed}"))
 }
 
-/// The same for a text; an error is what Rumur says of a text that it does not take.
+/// Like [`rumur`], for a text. The error is Rumur's output for a text that it rejects.
 pub fn rumur_text(
     printed: &str,
     options: &[&str],
