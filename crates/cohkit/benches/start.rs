@@ -1,4 +1,4 @@
-//! How long the command takes to start: the fastest of many, since everything else is the machine's.
+//! Start-up time of the command: the fastest of many runs, as the rest is due to the machine.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

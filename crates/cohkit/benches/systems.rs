@@ -1,16 +1,16 @@
-//! Verdicts on the systems that designers ask about first, by the command as it is installed, with two threads.
+//! Verdicts on the systems that designers check first, by the installed command with two threads.
 //!
-//! All properties are judged: single writer, data value, no unexpected message, no deadlock, and that every request
-//! can still complete. Each should be there within a minute on two cores; a slower one ends this with an error.
+//! All properties are checked: single writer, data value, no unexpected message, no deadlock, and completion of every
+//! request. Each verdict should take at most a minute on two cores; a slower one ends this benchmark with an error.
 //! `cargo bench -p cohkit --bench systems -- NAME` measures the systems whose names contain the word.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Seconds within which a verdict should be there.
+/// Maximum time for a verdict, in seconds.
 const LONGEST: f64 = 60.0;
 
-/// Text, caching agents, cache lines.
+/// Protocol, number of caching agents, number of cache lines.
 const SYSTEMS: [(&str, u8, u8); 7] = [
     ("eci", 1, 2),
     ("eci", 3, 1),
@@ -87,7 +87,7 @@ fn main() {
     }
 }
 
-/// The most bytes that a process has had in memory so far, where the system tells.
+/// Peak memory of a process in bytes, if the system reports it.
 fn peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

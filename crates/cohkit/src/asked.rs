@@ -1,4 +1,4 @@
-//! What the options of `cohkit check` ask for.
+//! Conversion of the options of `cohkit check` into a check request.
 
 use crate::console::Console;
 use crate::judge::{simulation, Request, Systems};
@@ -7,7 +7,7 @@ use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
 use cohkit_engine::model::Deadlock;
 use cohkit_murphi::Dialect;
 
-/// What the options ask for.
+/// Returns the request that the options describe.
 pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
     Request {
         systems: systems(options),
@@ -26,7 +26,7 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a POSIX shell, if it needs quotes.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -35,7 +35,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// How to walk the same ways again, as a line; nothing if nothing was random.
+/// Output line with the command that repeats the same random walks, seed included; empty without `--simulate`.
 pub(crate) fn again(options: &Check) -> String {
     if options.simulate.is_none() {
         return String::new();
@@ -51,7 +51,8 @@ pub(crate) fn again(options: &Check) -> String {
     format!("  again: {command}\n")
 }
 
-/// Which systems the options ask for.
+/// Systems that the options select: one of a given size (1 remote and 1 line by default), named ones, or all declared
+/// ones.
 pub(crate) fn systems(options: &Check) -> Systems {
     if options.remotes.is_some() || options.lines.is_some() {
         Systems::Sized {
@@ -65,7 +66,7 @@ pub(crate) fn systems(options: &Check) -> Systems {
     }
 }
 
-/// How models are to be read.
+/// Dialect and deadlock rule for reading Murphi models; by default any dialect, and stuttering.
 pub(crate) fn reading(options: &Check) -> Reading {
     Reading {
         dialect: match options.dialect {

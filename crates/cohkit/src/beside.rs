@@ -1,5 +1,5 @@
-//! `cohkit run --cp`: a compiled program on the host of a machine with cores beside far memory, and the programs that it starts
-//! on these.
+//! `cohkit run --cp`: runs a compiled program on the host of a machine with cores beside far memory, and the channel
+//! programs that it starts on these cores.
 
 use crate::growing::Growing;
 use crate::not_run::NotRun;
@@ -16,16 +16,16 @@ use cohkit_riscv::system::System;
 use cohkit_riscv::{Exception, Extensions, Flat};
 use std::path::Path;
 
-/// Events between two looks at whether the user has stopped the command.
+/// Events between two checks for an interrupt by the user.
 const TURN: u64 = 1 << 12;
 
-/// Most instructions by default, which take some minutes.
+/// Default limit on the instructions of all cores together; a run of this length takes some minutes.
 const MOST: u64 = 1_000_000_000;
 
-/// What is told with whatever is wrong with a channel program.
+/// Help line for errors of channel programs that bring no help of their own.
 const HELP: &str = "\n  help: docs/nearmemory.md shows how a channel program is compiled, and what `NM_CHANNEL` says of it";
 
-/// A channel program by its name, and its file.
+/// A channel program: its name, and the contents of its file.
 struct Channel {
     name: String,
     file: Vec<u8>,
@@ -144,7 +144,7 @@ pub(crate) fn run(
     end(options, &mut machine, (outside, growing), outcome)
 }
 
-/// The machine with its programs.
+/// Returns the machine with its programs; the options select evictions, race detection and functional simulation.
 fn machine(
     options: &options::Run,
     platform: &Platform,
@@ -171,7 +171,7 @@ fn machine(
     Ok(machine)
 }
 
-/// What is told at the end.
+/// Prints the time, counters and timeline that the options ask for. Returns `outcome`, or the failure of host I/O.
 fn end(
     options: &options::Run,
     machine: &mut Machine,
@@ -199,7 +199,7 @@ fn end(
     }
 }
 
-/// Tells that a channel program was refused or stopped; the host learns of it by itself.
+/// Reports that a core rejected or stopped a channel program; the machine itself notifies the host program.
 fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside: &mut Outside) {
     let called = |name: &Option<String>| match name {
         Some(name) => format!("the channel program `{name}`"),
@@ -254,7 +254,7 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
     }
 }
 
-/// What helps a program that runs on a plain core and uses what only a machine with cores beside far memory has.
+/// Help line for a program on a plain core that accesses far memory or the cores beside it; empty for other exceptions.
 pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
     use host::{FAR, REGISTERS, REGISTERS_STRIDE};
     match exception {
@@ -267,7 +267,7 @@ pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
     }
 }
 
-/// What a host uses that there is not, as far as it says more than the address.
+/// Explanation of a host's access fault, in parentheses; empty if there is nothing to add to the address.
 fn why_not(exception: &Exception, platform: &Platform) -> String {
     use host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
     let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
@@ -287,7 +287,7 @@ fn why_not(exception: &Exception, platform: &Platform) -> String {
         SCRATCHPADS..REGISTERS if line >= lines => {
             format!(" (line {line} of the scratchpad of core {core}, which has {lines})")
         }
-        // All other accesses to what is there are done.
+        // Existing lines of scratchpads fault only on atomic accesses.
         SCRATCHPADS..REGISTERS => " (atomically, which a line of a scratchpad knows not)".into(),
         FAR.. if at - FAR < platform.far_bytes.value => {
             " (atomically, which far memory knows not, as nothing keeps it coherent)".into()
@@ -296,7 +296,7 @@ fn why_not(exception: &Exception, platform: &Platform) -> String {
     }
 }
 
-/// Why there cannot be a copy.
+/// Reason why a copy is invalid.
 fn not_copied((transfer, why): (Transfer, Unfit), platform: &Platform) -> String {
     let Transfer { line, far, .. } = transfer;
     let lines = counted(transfer.lines as u64, "line");
@@ -315,7 +315,7 @@ fn not_copied((transfer, why): (Transfer, Unfit), platform: &Platform) -> String
     }
 }
 
-/// What of a program cannot be stored in.
+/// Description of the read-only segment that contains the address, if any.
 fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
     let holds = |segment: &&Segment| at.wrapping_sub(segment.at) < segment.length;
     let segment = segments.iter().find(holds)?;
@@ -327,7 +327,7 @@ fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
     Some(format!("of its {what}, which nothing changes"))
 }
 
-/// Why a core cannot wait for its own FIFO.
+/// Reason why a core would wait for its own FIFO forever; none if the address is not in this FIFO.
 fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
     let first = FIFOS + core as u64 * FIFO_STRIDE;
     let what = match stores {
@@ -339,7 +339,7 @@ fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
         .then(|| format!("the FIFO from core {core} to itself is {what}"))
 }
 
-/// What a core beside far memory finds at an address and must not use, as far as it says more than the address.
+/// Explanation of an access fault of a core beside far memory; none if there is nothing to add to the address.
 fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
     let scratchpad = platform.scratchpad.value;
@@ -375,7 +375,7 @@ fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     Some(what)
 }
 
-/// The loop of a core that goes on for ever.
+/// Description of a core's endless loop: the address that it polls, if any, and its place in the program.
 fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let does = match poll.at {
         Some(at) => format!("polls {}, at", polled(poll.who, at)),
@@ -385,7 +385,7 @@ fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Ch
     place(Site { who, pc }, &does, host, machine, channels)
 }
 
-/// The name of what a core reads from others.
+/// Name of the memory or register that a core polls at an address.
 fn polled(who: Who, at: u64) -> String {
     use controller::{REGISTERS, SCRATCHPAD, SHARED, STAMPS};
     let line = LINE as u64;
@@ -437,14 +437,14 @@ fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<
     places.collect()
 }
 
-/// Where all programs stand.
+/// Positions of all running programs, one per line.
 fn stand(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let sites = machine.sites().into_iter();
     let places = sites.map(|site| place(site, "stands at", host, machine, channels));
     places.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a core does something.
+/// Description of a core's action and its place in the program.
 fn place(
     site: Site,
     does: &str,
@@ -471,7 +471,7 @@ fn place(
     }
 }
 
-/// A race, with its two places.
+/// Description of a race with both places.
 fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let (what, second, first) = match race.wrong {
         Wrong::StaleLoad => ("is stale where it is loaded", "loads it", "wrote it"),
@@ -529,7 +529,7 @@ fn bad(reason: &str) -> Failure {
     Failure::new(Outcome::BadInput, format!("error: {reason}"))
 }
 
-/// The machine: the one that ships or that of a file, with what the options set.
+/// Returns the machine: the shipped one or that of a file, with the quantities that the options set.
 fn platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
     let mut platform = match &options.platform {
         None => Platform::enzian(),
@@ -565,7 +565,7 @@ fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
     })
 }
 
-/// The channel programs, each of which is looked through unless that is left to the cores.
+/// Reads the channel programs. Verifies each, unless the options leave verification to the cores.
 fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>, Failure> {
     let private = controller::PRIVATE..controller::PRIVATE + platform.private.value;
     let grant = Grant {

@@ -1,4 +1,4 @@
-//! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
+//! `cohkit check`: verdicts on the systems of protocol files, and on Murphi models.
 
 use crate::asked::{again, reading, request, systems};
 use crate::checkpoints::Checkpoints;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 /// Checks all systems of all files; the worst outcome wins.
 pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
-    // A bad place for results is not found out after a long search.
+    // Reject unusable output paths before a long search.
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
@@ -40,7 +40,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
     if let Some(trace) = &options.replay {
         return replay::run(options, trace, console);
     }
-    // A model is read when its turn comes.
+    // Models are read later, one at a time.
     let sources: Vec<_> = (options.files.iter())
         .map(|file| match models::is_model(file) {
             true => Input::Model(file),
@@ -120,7 +120,7 @@ enum Input<'a> {
     Model(&'a Path),
 }
 
-/// Refuses options that mean nothing for a file that is given.
+/// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`.
 fn suited(options: &Check) -> Result<(), Failure> {
     let given = |name: &'static str, given: bool| given.then_some(name);
     let of_protocols = [
@@ -167,7 +167,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses models whose exported files would replace each other's, or a model that is checked.
+/// Rejects models whose exported files would overwrite each other, or overwrite a model that is checked.
 fn models_apart(options: &Check) -> Result<(), Failure> {
     let models = || options.files.iter().filter(|file| models::is_model(file));
     let refuse = |why: String| Err(Failure::new(Outcome::BadInput, why));
@@ -204,7 +204,7 @@ fn models_apart(options: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses texts whose exported files would replace each other's, as these are named after the protocol.
+/// Rejects protocol files whose exported files would overwrite each other, as these are named after the protocol.
 fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure> {
     let mut seen: Vec<&Source> = Vec::new();
     for source in sources {
@@ -224,7 +224,7 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
     Ok(())
 }
 
-/// What is checked in one run of the command, and what came of it so far.
+/// Inputs of one run of the command, and its results so far.
 struct Batch<'a> {
     options: &'a Check,
     checkpoints: Option<&'a Checkpoints>,
@@ -233,13 +233,13 @@ struct Batch<'a> {
     outcome: Outcome,
     /// For JSON: one entry for each system.
     values: Vec<Value>,
-    /// For a file: what is otherwise printed at once.
+    /// Text collected for a file, which is printed immediately otherwise.
     text: String,
-    /// The rows that no system of the text at hand takes.
+    /// Rows of the current protocol file, with those that no system takes.
     untaken: Untaken,
-    /// Limits of all verified verdicts on the file, each once.
+    /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
-    /// What came of each system so far, and how many states it has.
+    /// Outcome and number of states of each system or part so far.
     judged: Vec<(Outcome, u128)>,
 }
 
@@ -271,7 +271,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Checks each part of each system of a text that composes others.
+    /// Checks each part of each system of a composition.
     fn check_composed(
         &mut self,
         composed: &Composed,
@@ -294,7 +294,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Prints, or keeps for the file.
+    /// Prints the text, or collects it for the output file.
     fn print(&mut self, text: &str, console: &mut Console) -> Result<(), Failure> {
         if self.options.output.out.is_some() {
             self.text += text;
@@ -313,7 +313,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Takes a verdict into account and tells it to whom it concerns.
+    /// Records a verdict, and reports it: charts as SVG, limitations, coverage, and its text or JSON.
     fn report(
         &mut self,
         verdict: &Verdict,
@@ -335,7 +335,7 @@ impl Batch<'_> {
             }
         }
         match self.judged.last_mut() {
-            // Where texts are composed, a part is no better than with more lines.
+            // In a composition, a part has the worst outcome of its system and of the one with added lines.
             Some((outcome, _)) if verdict.added => *outcome = (*outcome).max(verdict.outcome()),
             _ => self.judged.push((verdict.outcome(), verdict.states())),
         }
@@ -358,7 +358,7 @@ impl Batch<'_> {
         )
     }
 
-    /// Takes an outcome into account, and tells it as JSON or as text.
+    /// Records an outcome, and reports it as JSON or as text.
     fn tell(
         &mut self,
         outcome: Outcome,
@@ -375,7 +375,7 @@ impl Batch<'_> {
     }
 }
 
-/// What happens to verdicts while they come.
+/// Listener that reports each verdict as it arrives.
 struct Telling<'b, 'o, 'c, 'w> {
     batch: &'b mut Batch<'o>,
     console: &'c mut Console<'w>,
@@ -387,7 +387,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
     }
 
     fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
-        // Where texts are composed, a part is no better than what programs find of it.
+        // In a composition, a part has the worst outcome of its systems and of its programs.
         if let Some((outcome, _)) = self.batch.judged.last_mut() {
             *outcome = (*outcome).max(verdict.outcome());
         }
@@ -432,7 +432,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
 }
 
 impl Batch<'_> {
-    /// Checks a model, and tells the verdict.
+    /// Checks a Murphi model, and reports the verdict.
     fn check_model(&mut self, path: &Path, console: &mut Console) -> Result<(), Failure> {
         let options = self.options;
         let model = models::read(path, reading(options), console)?;

@@ -1,7 +1,8 @@
 //! Checkpoints of searches, kept as files in a folder.
 //!
-//! Each search of a command and each independent part of it has a row of files, `SEARCH-PART-NUMBER.checkpoint`.
-//! A file is written whole or not at all and never changed; all of a row together are the search.
+//! Each search of a command and each independent component of it has a sequence of files,
+//! `SEARCH-PART-NUMBER.checkpoint`. A file is written whole or not at all and never changed; all files of a sequence
+//! together restore the search.
 
 use crate::files;
 use crate::lock::Lock;
@@ -21,24 +22,24 @@ const EXTENSION: &str = "checkpoint";
 pub struct Checkpoints {
     folder: PathBuf,
     every: Duration,
-    /// Searches begun so far.
+    /// Number of searches started so far.
     searches: AtomicUsize,
-    /// Whether there is something to go on from.
+    /// True if there is a checkpoint to resume from.
     any: AtomicBool,
-    /// Two searches that keep files of the same names would replace each other's, and what is left is neither.
+    /// Lock on the folder: two searches that use the same file names would overwrite each other's checkpoints.
     _lock: Lock,
-    /// Dropped last, when nothing of ours is in the folder but checkpoints.
+    /// Dropped last, when the folder contains no file of ours except checkpoints.
     _made: Made,
 }
 
-/// Folders that were made for checkpoints, the innermost first. Those in which there are none go again.
+/// Folders created for checkpoints, innermost first. Those that are empty are removed when this is dropped.
 struct Made(Vec<PathBuf>);
 
 impl Made {
-    /// Makes a folder, with those around it.
+    /// Creates a folder and its missing parents.
     fn folder(folder: &Path) -> Result<Made, Failure> {
         let missing = folder.ancestors().take_while(|folder| !folder.exists());
-        // The last ancestor of a relative path is empty, and there.
+        // The last ancestor of a relative path is the empty path, which stands for the current folder.
         let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
         let made = Made(missing.map(Path::to_path_buf).collect());
         files::make_folder(folder)?;
@@ -49,17 +50,17 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // One that holds something stays.
+            // A folder with contents stays.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
 impl Checkpoints {
-    /// The folder that the options name, if they do.
+    /// Opens the folder that the options name, if they name one.
     ///
     /// # Errors
-    /// If it cannot be written, has checkpoints to begin with where it should have none, or none where it should.
+    /// The folder cannot be written, contains checkpoints where a new search needs none, or has none to resume from.
     pub(crate) fn of(options: &Check) -> Result<Option<Checkpoints>, Failure> {
         let (folder, resumes) = match (&options.checkpoint, &options.resume) {
             (Some(folder), _) => (folder, false),
@@ -70,11 +71,12 @@ impl Checkpoints {
         Checkpoints::in_folder(folder, resumes, every).map(Some)
     }
 
-    /// A folder to keep checkpoints in, or to go on from those in it too.
+    /// Opens a folder for checkpoints, with the interval `every` between them. With `resumes`, searches continue
+    /// from those in it.
     ///
     /// # Errors
-    /// As it cannot be written, is in use, has checkpoints to begin with where it should have none,
-    /// or none where it should.
+    /// The folder cannot be written, is in use, contains checkpoints where a new search needs none, or has none to
+    /// resume from.
     pub fn in_folder(
         folder: &Path,
         resumes: bool,
@@ -99,7 +101,7 @@ impl Checkpoints {
         files::try_folder(folder)?;
         let made = Made::folder(folder)?;
         let lock = Lock::of(folder)?;
-        // What is in it is certain only now that no other check writes to it.
+        // The contents are certain only under the lock, when no other check writes here.
         let any = look()?;
         match (resumes, any) {
             (false, true) => {
@@ -121,7 +123,7 @@ impl Checkpoints {
         })
     }
 
-    /// The row of files of the next search.
+    /// Returns the file sequence of the next search.
     pub(crate) fn next(&self) -> Kept<'_> {
         Kept {
             all: self,
@@ -130,7 +132,7 @@ impl Checkpoints {
         }
     }
 
-    /// What is said when the command is interrupted.
+    /// Advice to resume, for the message of an interrupted command; none without a checkpoint.
     pub(crate) fn advice(&self) -> Option<String> {
         let any = self.any.load(Ordering::Relaxed);
         any.then(|| format!("`--resume {}` goes on from here", self.folder.display()))
@@ -169,11 +171,11 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(outcome, message)
 }
 
-/// The row of files of one search.
+/// Checkpoint files of one search.
 pub(crate) struct Kept<'a> {
     all: &'a Checkpoints,
     search: usize,
-    /// When the last checkpoint was kept, or the search began.
+    /// Time of the last checkpoint, or of the start of the search.
     last: Mutex<Instant>,
 }
 
@@ -183,7 +185,7 @@ impl Kept<'_> {
         self.all.folder.join(name)
     }
 
-    /// Whether a checkpoint of this row is there that is later than this one.
+    /// Returns true if the folder contains a later checkpoint of the same component.
     fn is_after(&self, component: usize, number: u64) -> io::Result<bool> {
         let row = format!("{:03}-{component:03}-", self.search);
         for entry in fs::read_dir(&self.all.folder)? {
@@ -198,7 +200,7 @@ impl Kept<'_> {
         Ok(false)
     }
 
-    /// What is said of an error.
+    /// Failure with a message for the user.
     pub fn failure(&self, error: &CheckpointError) -> Failure {
         let path = self.path(error.component, error.number);
         let shown = path.display();

@@ -1,4 +1,4 @@
-//! Texts that compose protocols: read together with the texts that they use, and checked part by part.
+//! Compositions: protocol files read together with the files that they use, and checked part by part.
 
 use crate::console::Console;
 use crate::joint::{self, JointVerdict};
@@ -14,38 +14,38 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// A text that composes others, and these.
+/// A composition, with the protocol files that it uses.
 #[derive(Clone, Debug)]
 pub struct Composed {
     path: PathBuf,
     composition: Composition,
-    /// The texts used, without the systems that they have of their own.
+    /// Files used, without the systems that they declare.
     sources: Vec<Source>,
 }
 
-/// A text that another uses.
+/// A protocol file that a composition uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Used {
-    /// The file as the other text names it.
+    /// File name as the composition gives it.
     pub file: String,
-    /// Where it came from.
+    /// Path of the file; for a shipped protocol, its name.
     pub path: PathBuf,
-    /// The text.
+    /// Contents of the file.
     pub text: String,
 }
 
 impl Composed {
-    /// Reads what the text uses: files beside it, or texts that ship.
+    /// Reads the files that the composition uses: those in its folder, or shipped ones.
     pub(crate) fn read(path: &Path, text: &str, console: &Console) -> Result<Composed, Failure> {
         Composed::parse(path, text, &[])
             .map_err(|diagnostics| shown(path, text, &diagnostics, console.terminal.colour))
     }
 
-    /// Parses a text that came from this place, and what it uses: of texts that are at hand, of files beside it, or of
-    /// texts that ship.
+    /// Parses the composition at `path`, and the files that it uses. Each is taken from `at_hand`, from the folder of
+    /// `path`, or from the shipped files, in this order.
     ///
     /// # Errors
-    /// All errors of the text; one that it uses is an error where it is used.
+    /// All errors of the composition; an error in a used file is reported at its use.
     pub fn parse(path: &Path, text: &str, at_hand: &[Used]) -> Result<Composed, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
@@ -75,10 +75,10 @@ impl Composed {
         })
     }
 
-    /// The systems that the options ask for.
+    /// Systems that the options select.
     ///
     /// # Errors
-    /// Options that mean nothing here.
+    /// An option does not apply to compositions, or a system is unknown.
     pub(crate) fn systems(&self, options: &Check) -> Result<Vec<&Joint>, Failure> {
         suited(options, &self.path)?;
         if options.systems.is_empty() {
@@ -88,10 +88,10 @@ impl Composed {
             .map_err(|wrong| wrong.failure(&self.path))
     }
 
-    /// The systems of these names, in this order.
+    /// Systems with these names, in this order.
     ///
     /// # Errors
-    /// There is none of a name.
+    /// A name is unknown.
     pub fn named(&self, names: &[String]) -> Result<Vec<&Joint>, Wrong> {
         let systems = &self.composition.systems;
         let find = |name: &String| {
@@ -107,12 +107,12 @@ impl Composed {
         names.iter().map(find).collect()
     }
 
-    /// What the text says.
+    /// Returns the resolved composition.
     pub fn composition(&self) -> &Composition {
         &self.composition
     }
 
-    /// The texts that it uses.
+    /// Files that the composition uses.
     pub fn uses(&self) -> Vec<Used> {
         let spaces = self.composition.spaces.iter().zip(&self.sources);
         let used = spaces.map(|(space, source)| Used {
@@ -123,7 +123,7 @@ impl Composed {
         used.collect()
     }
 
-    /// The texts used, each with its part of a system.
+    /// Files used, each with its part of the system.
     pub fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
         let parts = self.sources.iter().zip(&system.parts);
         parts.map(|(source, part)| {
@@ -133,7 +133,7 @@ impl Composed {
         })
     }
 
-    /// What the levels of a system do together.
+    /// Explores each pair of levels of a system together, up to `most` states; `cancel` ends it early.
     pub(crate) fn levels<'c>(
         &'c self,
         system: &'c Joint,
@@ -144,7 +144,7 @@ impl Composed {
         levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
     }
 
-    /// The same as entries of JSON.
+    /// Returns the same verdicts as entries of JSON.
     pub fn levels_json<'c>(
         &'c self,
         system: &'c Joint,
@@ -155,10 +155,10 @@ impl Composed {
         levels.map(|together| together.json(&self.path))
     }
 
-    /// The texts of the upper and of the lower level, where there is nothing else.
+    /// Files of the upper and of the lower level, if the composition is two levels and nothing else.
     ///
     /// # Errors
-    /// Other compositions.
+    /// Any other composition.
     pub(crate) fn two_levels(&self) -> Result<[Source; 2], Failure> {
         self.one_over_another()
             .ok_or_else(|| self.unsuitable("two levels", "run"))
@@ -173,7 +173,7 @@ impl Composed {
         }
     }
 
-    /// The text composes something else.
+    /// Error: this composition is not of the kind that the command needs.
     fn unsuitable(&self, wanted: &str, used: &str) -> Failure {
         Failure::new(
             Outcome::BadInput,
@@ -185,25 +185,25 @@ impl Composed {
         )
     }
 
-    /// The texts of a device's lines and of those of the host's memory, where these are what it composes.
+    /// Files for the lines of a device and for those of the host's memory, if the composition joins these directions.
     ///
     /// # Errors
-    /// What is missing.
+    /// Reason why the composition is not of this kind.
     fn directions(&self) -> Result<[Source; 2], String> {
         let directions = self.composition.directions()?;
         Ok([directions.device, directions.host].map(|number| {
             let mut source = self.sources[number].clone();
-            // Its home is constructed for the systems that it has of its own.
+            // The home is constructed for the systems that the file itself declares.
             let own = &self.composition.spaces[number].protocol.systems;
             source.protocol.systems.clone_from(own);
             source
         }))
     }
 
-    /// What a machine has that executes the text.
+    /// Protocols of a machine that executes this composition.
     ///
     /// # Errors
-    /// It composes what no machine has.
+    /// No machine executes compositions of this kind.
     pub fn texts(&self) -> Result<Texts, Failure> {
         if let Ok([device, host]) = self.directions() {
             return Ok(Texts::Directions(device, host));
@@ -216,19 +216,19 @@ impl Composed {
         Ok(Texts::Levels(upper, lower))
     }
 
-    /// Where the text that composes came from.
+    /// Path of the composition.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the verdicts on the parts say of all together: as these share nothing, together they do what each does alone.
-    /// Two levels are one part, and have been judged after all parts.
+    /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
+    /// Two levels count as one part; their verdict comes after those on the parts.
     pub(crate) fn together(&self, system: &Joint, judged: &[(Outcome, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst = judged.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
         if spaces.len() == 2 * levels.len() && levels.len() == 1 {
-            // There is nothing else, and the verdict has been told.
+            // The verdict on the two levels covers everything, and was reported.
             return String::new();
         }
         match worst {
@@ -259,18 +259,18 @@ impl Composed {
     }
 }
 
-/// The texts of a machine's protocols.
+/// Protocols that a machine executes.
 pub enum Texts {
-    /// Of all of it.
+    /// One protocol for all lines.
     One(Source),
-    /// Of the upper level, and of the lower one.
+    /// Protocols of the upper and of the lower level.
     Levels(Source, Source),
-    /// Of lines of the device, and of lines of the host's memory.
+    /// Protocols of the device's lines and of the lines of the host's memory.
     Directions(Source, Source),
 }
 
 impl Texts {
-    /// Reads a text and those that it uses.
+    /// Reads a protocol file and, if it is a composition, the files that it uses.
     pub(crate) fn read(path: &Path, console: &Console) -> Result<Texts, Failure> {
         let text = files::read(path)?;
         if !text::composes(&text) {
@@ -279,7 +279,7 @@ impl Texts {
         Composed::read(path, &text, console)?.texts()
     }
 
-    /// Reads the shipped protocol that a platform runs unless another one is asked for.
+    /// Reads the shipped protocol that the platform names as its default.
     pub(crate) fn of_platform(platform: &Platform, console: &Console) -> Result<Texts, Failure> {
         let name = shipped::default_protocol(platform);
         let Some(text) = shipped::protocol(Path::new(name)) else {
@@ -298,7 +298,7 @@ impl Texts {
     }
 }
 
-/// The text of a file that another text uses.
+/// Finds a file that the file at `user` uses. Returns its path and contents.
 fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
     let path = beside(user, file);
     if path.is_file() {
@@ -321,12 +321,12 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
     }
 }
 
-/// Where a file is looked for that a text at a path uses, before it is looked for among those that ship.
+/// Path where a file used by `user` is searched first; shipped protocols come after it.
 pub(crate) fn beside(user: &Path, file: &str) -> PathBuf {
     user.parent().unwrap_or(Path::new("")).join(file)
 }
 
-/// What the text of a file says that one at a path uses; `open` has the texts that are not to be read from files.
+/// Parses a file that the file at `user` uses. `open` returns contents that take precedence over those on disk.
 pub(crate) fn load(
     user: &Path,
     file: &str,
@@ -338,7 +338,7 @@ pub(crate) fn load(
     }
 }
 
-/// What a used text says.
+/// Parses a used file. The error is its first diagnostic, with its position.
 fn parsed(file: &str, text: &str) -> Result<Protocol, String> {
     text::parse(text).map_err(|diagnostics| {
         let first = &diagnostics[0];
@@ -347,7 +347,7 @@ fn parsed(file: &str, text: &str) -> Result<Protocol, String> {
     })
 }
 
-/// Refuses options that speak of one system of one text.
+/// Rejects options that apply to one system of one protocol.
 fn suited(options: &Check, path: &Path) -> Result<(), Failure> {
     let given = [
         ("--remotes", options.remotes.is_some()),

@@ -1,35 +1,35 @@
-//! Where a command speaks: the two output streams and what is known of the terminal.
+//! Output streams of a command, and properties of its terminal.
 
 use crate::outcome::{Failure, Outcome};
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terminal {
-    /// Columns, if standard output is a terminal; otherwise nothing is shortened.
+    /// Width of standard output in columns; `None` if it is no terminal, and nothing is shortened.
     pub width: Option<usize>,
-    /// Whether standard output is a terminal that shows ASCII characters alone.
+    /// True if standard output is a terminal that shows only ASCII characters.
     pub ascii: bool,
-    /// Whether messages on standard error are coloured.
+    /// True if messages on standard error are coloured.
     pub colour: bool,
-    /// Whether progress is shown on standard error.
+    /// True if progress is shown on standard error.
     pub progress: bool,
 }
 
-/// The outside world of a command.
+/// Environment of a command: output streams, terminal and interrupt flag.
 pub struct Console<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     pub(crate) terminal: Terminal,
     pub(crate) interrupted: &'a AtomicBool,
     closed: bool,
-    /// The command line in the form of a shell, for results.
+    /// The command line as a shell would take it, for results.
     pub(crate) command: String,
 }
 
 impl<'a> Console<'a> {
-    /// A console on two streams; work stops soon after `interrupted` is set.
+    /// Creates a console on two streams; work stops soon after `interrupted` is set.
     pub fn new(
         out: &'a mut dyn Write,
         err: &'a mut dyn Write,
@@ -46,7 +46,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// The same streams for work that stops soon after another flag is set.
+    /// Returns a console on the same streams for work that another flag stops.
     pub(crate) fn stopped_by<'b>(&'b mut self, interrupted: &'b AtomicBool) -> Console<'b> {
         Console {
             out: &mut *self.out,
@@ -58,12 +58,12 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// Writes to standard output. If the reader has gone, nothing more is written and that is no error.
+    /// Writes text to standard output. After the reader has closed it, writes nothing and reports no error.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.write(text.as_bytes())
     }
 
-    /// Writes what need not be text to standard output, in the same way.
+    /// Writes bytes that need not be text to standard output, like [`Console::print`].
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.closed || bytes.is_empty() {
             return Ok(());
@@ -87,7 +87,7 @@ impl<'a> Console<'a> {
         let _ = writeln!(self.err, "{message}");
     }
 
-    /// Whether Ctrl-C was pressed.
+    /// Returns true once the flag of an interrupt is set, for example by Ctrl-C.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
     }

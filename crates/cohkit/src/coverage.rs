@@ -1,4 +1,4 @@
-//! What a search has exercised, for people and programs.
+//! Coverage of a search: fired rules and taken rows, as text and as JSON.
 
 use cohkit_check::system::Modelled;
 use cohkit_engine::coverage::Coverage;
@@ -8,13 +8,13 @@ use cohkit_protocol::rows::{rows, Row};
 use serde_json::{json, Value};
 use std::fmt::Write;
 
-/// What the search of one system has exercised.
+/// Coverage of the search of one system.
 pub struct Covered {
     coverage: Coverage,
     rows: Vec<Taken>,
 }
 
-/// How often a row of a controller was taken.
+/// A row of a controller, with the number of times that it was taken.
 struct Taken {
     agent: String,
     row: Row,
@@ -22,13 +22,13 @@ struct Taken {
 }
 
 impl Covered {
-    /// The coverage of a model that has no tables.
+    /// Coverage of a Murphi model, which has no controllers.
     pub(crate) fn of_model(coverage: Coverage) -> Covered {
         let rows = Vec::new();
         Covered { coverage, rows }
     }
 
-    /// The coverage of a system.
+    /// Coverage of a protocol's system.
     pub(crate) fn of_system(
         coverage: Coverage,
         model: &Modelled,
@@ -38,7 +38,7 @@ impl Covered {
         let mut taken = Vec::new();
         for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
             let counts = model.taken(is_home, controller, &coverage);
-            // In the order of the rows in words.
+            // Sorted by state, as the printed rows are.
             let mut order: Vec<usize> = (0..controller.rules.len())
                 .filter(|&rule| controller.rules[rule].effect != Effect::Never)
                 .collect();
@@ -56,7 +56,7 @@ impl Covered {
         Covered { coverage, rows }
     }
 
-    /// The rules with how often they fired, those that never did first.
+    /// Table of rules with the number of times that each fired; rules that never fired come first.
     pub(crate) fn text(&self) -> String {
         let rules = &self.coverage.rules;
         let (never, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
@@ -88,7 +88,7 @@ impl Covered {
         text
     }
 
-    /// As `docs/output.md` describes it.
+    /// JSON value, described in `docs/output.md`.
     pub(crate) fn json(&self) -> Value {
         let count = crate::size::json;
         let rules = self.coverage.rules.iter().map(|rule| {
@@ -112,15 +112,15 @@ impl Covered {
     }
 }
 
-/// The rows that none of several systems of a protocol takes.
+/// Rows of a protocol, with those that none of several systems takes.
 #[derive(Default)]
 pub(crate) struct Untaken {
-    /// Agent, state, event with guard; and whether it was taken.
+    /// Agent, state, and event with guard; true if a system takes the row.
     rows: Vec<([String; 3], bool)>,
 }
 
 impl Untaken {
-    /// Adds what one system takes. Rows that read alike are one row.
+    /// Adds the rows that one system takes. Rows with equal text are merged.
     pub fn add(&mut self, covered: &Covered) {
         for taken in &covered.rows {
             let row = &taken.row;
@@ -134,7 +134,7 @@ impl Untaken {
         }
     }
 
-    /// The rows, for people; empty if nothing was added.
+    /// Text that lists the rows never taken; empty if no coverage was added.
     pub fn text(&self, protocol: &str) -> String {
         if self.rows.is_empty() {
             return String::new();

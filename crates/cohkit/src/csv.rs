@@ -1,19 +1,19 @@
-//! What commands tell as JSON, as one table of CSV, or as statistics in the form of gem5.
+//! Results of commands, which are JSON, as one CSV table or as statistics in gem5's format.
 
 use cohkit_sim::statistics::Definition;
 use serde_json::{Map, Value};
 
-/// The lists that a command is about.
+/// Keys of the lists that are a command's main result.
 const TABLES: [&str; 3] = ["rows", "quantities", "tools"];
 
-/// What members of lists are called by.
+/// Keys that name the members of lists.
 const NAMES: [&str; 2] = ["name", "what"];
 
-/// A row for each result, with a column for everything that one of them tells, named from the outside in with dots;
-/// without what depends on the machine.
+/// Converts results to CSV, with a row per result. A column is a value that occurs in any result, named by its keys
+/// from the outside in, joined by dots. Values that depend on the machine are left out.
 ///
-/// Lists of plain values stand in one cell. Lists of what has names are columns by these. Other lists, such as the steps
-/// of a counterexample, are no part of a table.
+/// A list of plain values is one cell. A list of named members gives columns by their names. Other lists, such as the
+/// steps of a counterexample, are left out.
 pub(crate) fn table(told: &Value) -> String {
     let rows: Vec<Vec<(String, String)>> = results(told).iter().map(cells).collect();
     let mut columns: Vec<&str> = Vec::new();
@@ -33,8 +33,9 @@ pub(crate) fn table(told: &Value) -> String {
     text
 }
 
-/// A block for each result in the form of gem5's `stats.txt`: its numbers by the names that columns of [`table`] have, with
-/// `_` for what would end a name, and what is said of it in `definitions` behind `#`. What is said in words stands before them.
+/// Converts results to gem5's `stats.txt`, with a block per result. Numbers have the names of the columns of [`table`],
+/// with `_` for characters that would end a name, and their text of `definitions` after `#`. Text values come first, as
+/// comments.
 pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
     let mut text = String::new();
     for result in results(told) {
@@ -42,7 +43,7 @@ pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
         let (numbers, words): (Vec<_>, Vec<_>) = (cells(&result).into_iter())
             .filter(|(_, cell)| !cell.is_empty())
             .partition(|(_, cell)| {
-                // Words such as `inf` are names.
+                // Words such as `inf` also parse as numbers.
                 let begins = cell.starts_with(|sign: char| sign == '-' || sign.is_ascii_digit());
                 begins && cell.parse::<f64>().is_ok()
             });
@@ -63,7 +64,7 @@ pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
     text
 }
 
-/// What becomes a row each.
+/// Objects that become a row each.
 fn results(told: &Value) -> Vec<Map<String, Value>> {
     let objects = |list: &[Value]| -> Option<Vec<Map<String, Value>>> {
         list.iter().map(|one| one.as_object().cloned()).collect()
@@ -75,7 +76,7 @@ fn results(told: &Value) -> Vec<Map<String, Value>> {
             if let Some(rows) = about.and_then(|list| objects(list)) {
                 return rows;
             }
-            // Shelves of things that ship: the shelf is a column.
+            // Lists of shipped items by kind: the kind becomes a column.
             let shelves = object.iter().map(|(key, list)| {
                 let mut things = objects(list.as_array()?)?;
                 for thing in &mut things {
@@ -115,7 +116,7 @@ fn put(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Columns of a list whose members have a name each; where two have the same, the later ones are numbered.
+/// Adds columns for a list whose members have names; repeated names are numbered.
 fn named(name: &str, list: &[Value], found: &mut Vec<(String, String)>) {
     let called = |one: &Value| {
         NAMES
@@ -137,7 +138,7 @@ fn named(name: &str, list: &[Value], found: &mut Vec<(String, String)>) {
     }
 }
 
-/// The cell of a value that is neither list nor object.
+/// Cell for a value that is neither list nor object; empty for null.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
@@ -147,7 +148,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// Cells with commas between them, and with quotes where they need some (RFC 4180, but for the carriage returns).
+/// A line of CSV: cells separated by commas, quoted where necessary (RFC 4180, but without carriage returns).
 fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let quoted = cells.map(|cell| match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),

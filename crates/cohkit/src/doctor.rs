@@ -1,4 +1,4 @@
-//! `cohkit doctor`: what is installed of what others have written, what it enables, and what brings what is not.
+//! `cohkit doctor`: third-party tools that are installed, what they enable, and how to install the missing ones.
 
 use crate::console::Console;
 use crate::deliver;
@@ -15,19 +15,19 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// How long each program has to tell its version.
+/// Time limit for each program to print its version.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Columns of the text, as few as terminals have.
+/// Width of the text, in columns: the narrowest common terminal.
 const WIDTH: usize = 80;
 
-/// Columns before what is told of a tool.
+/// Columns before the description of a tool.
 const INDENT: usize = 22;
 
-/// Most characters of what a program says in place of a version.
+/// Maximum length of a program's output that is quoted if it contains no version, in characters.
 const MOST: usize = 40;
 
-/// Prints the versions of the distributions that are its arguments, those that are there.
+/// Python program that prints the versions of those distributions among its arguments that are installed.
 const PROBE: &str = "\
 import importlib.metadata, json, sys
 told = {'python': sys.version.split()[0]}
@@ -38,12 +38,12 @@ for name in sys.argv[1:]:
         pass
 print(json.dumps(told))";
 
-/// The version of each part of a tool, and why it does not serve, if it does not.
+/// Versions of the parts of a tool, and the reason why it is unusable, if it is.
 type Found = (Vec<(String, String)>, Option<String>);
 
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Failure> {
     let path = tool::search_path();
-    // All at once: one that does not answer is waited for while the others do.
+    // Concurrently: a program that does not answer delays no other.
     let found: Vec<Found> = thread::scope(|scope| {
         let modules = scope.spawn(modules);
         let programs = TOOLS.iter().map(|tool| {
@@ -126,7 +126,7 @@ fn text(tool: &Tool, (versions, why): &Found) -> String {
     text
 }
 
-/// Words in lines that leave room for the indentation, which all but the first have.
+/// Wraps words to the width; all lines but the first are indented.
 fn wrapped(words: &str) -> String {
     let mut text = String::new();
     let mut column = INDENT;
@@ -160,7 +160,7 @@ fn found(
     let own = (tool.name == "python").then_some(&"python");
     for name in own.into_iter().chain(tool.modules) {
         match modules {
-            // One Python has all of them.
+            // One Python has all modules, so its error is reported once.
             Err(what) if why.contains(what) => {}
             Err(what) => why.push(what.clone()),
             Ok(modules) => match modules.get(*name) {
@@ -172,7 +172,7 @@ fn found(
     (versions, (!why.is_empty()).then(|| why.join("; ")))
 }
 
-/// The name under which a program is there and its version, or why it does not serve.
+/// Installed name of a program and its version, or the reason why it is unusable.
 fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     let mut why = None;
     for name in program.names {
@@ -199,7 +199,7 @@ fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     Err(why.unwrap_or_else(none))
 }
 
-/// The first two numbers with a dot between them, and all of the version that they begin.
+/// First dotted number in the first two lines: all of it, and its first two parts.
 fn version(says: &str) -> Option<(&str, (u32, u32))> {
     let mut words = says.lines().take(2).flat_map(str::split_whitespace);
     words.find_map(|word| {
@@ -216,7 +216,7 @@ fn version(says: &str) -> Option<(&str, (u32, u32))> {
     })
 }
 
-/// What a program says in place of its version, as far as it can be shown.
+/// Quotes a program's output that contains no version: its first line, shortened, without control characters.
 fn shown(says: &str) -> String {
     let line = says.lines().next().unwrap_or_default();
     if line.is_empty() {
@@ -228,7 +228,7 @@ fn shown(says: &str) -> String {
     format!("`{line}`{}", if cut { "..." } else { "" })
 }
 
-/// The versions of all distributions that there are for the Python that has the package, or for the first that runs.
+/// Versions of the installed distributions, for the Python that has the package, or else for the first that runs.
 fn modules() -> Result<BTreeMap<String, String>, String> {
     let (python, has) = python::find(LIMIT)?;
     let names = TOOLS.iter().flat_map(|tool| tool.modules);
@@ -247,7 +247,7 @@ fn modules() -> Result<BTreeMap<String, String>, String> {
     };
     let told: Option<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).ok();
     let mut told = told.ok_or_else(|| format!("`{shown}` does not tell what it has"))?;
-    // A package that is there without having been installed is there too.
+    // A package that can be imported without being installed counts as present.
     match has {
         true => told
             .entry("cohkit".to_string())

@@ -1,4 +1,4 @@
-//! `cohkit play --exhaustive`: an application behind a home, with its threads, in every order of events.
+//! `cohkit play --exhaustive`: explores an application behind a home, with its threads, in every order of events.
 
 use crate::console::Console;
 use crate::deliver;
@@ -17,10 +17,10 @@ use std::fmt::Write;
 use std::hash::Hash;
 use std::time::Instant;
 
-/// Lines of an application that is explored; with more there are too many states in any case.
+/// Maximum number of lines of an explored application; more have too many states in any case.
 const MOST_LINES: Line = 8;
 
-/// Looks whether an application is small enough to be explored.
+/// Checks that an application is small enough to be explored.
 struct Small<'a>(&'a Options);
 
 impl Visitor for Small<'_> {
@@ -72,7 +72,7 @@ impl Visitor for Explores<'_> {
         let platform = &setup.platform;
         let home = &platform.home;
         let lines = scenario.lines();
-        // A line belongs to one unit, so more units than lines have nothing to do.
+        // A line belongs to one unit, so units beyond the number of lines are idle.
         let units = home.slices.value.saturating_mul(home.units.value);
         let game = Game {
             protocol: &setup.protocol,
@@ -91,7 +91,7 @@ impl Visitor for Explores<'_> {
     }
 }
 
-/// Looks at the request alone, before anything is constructed.
+/// Checks the request before anything is constructed.
 pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
     let wrong = |what| NotRun::Input { what, help: None };
     if options.application.contains('+') {
@@ -102,7 +102,7 @@ pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
     visit(&options.application, &values, Small(options)).map_err(wrong)?
 }
 
-/// Explores what has been put together.
+/// Explores the application, and delivers the result.
 pub(crate) fn run(
     play: &Play,
     options: &Options,
@@ -147,7 +147,7 @@ pub(crate) fn run(
     })
 }
 
-/// What was found, for people.
+/// Result as text.
 fn report(play: &Play, ending: &Ending) -> String {
     let numbers = play.numbers.iter();
     let numbers: Vec<String> = numbers
@@ -185,7 +185,7 @@ fn report(play: &Play, ending: &Ending) -> String {
     text
 }
 
-/// The value that `docs/output.md` describes.
+/// Result as JSON, described in `docs/output.md`.
 fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
     let numbers = play.numbers.iter();
     let numbers: Map<String, Value> = numbers

@@ -1,11 +1,12 @@
-//! Where the time of a simulation's accesses goes, for programs; people are told by `cohkit sim`.
+//! Latency breakdown of a simulation's accesses as JSON; `cohkit sim` prints it as text.
 
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Value};
 
-/// Adds to a result what was asked for beside it, as `docs/output.md` describes.
+/// Adds the latency breakdown and the size of the timeline to a result if they were recorded, as `docs/output.md`
+/// describes.
 pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protocol) {
     if let Some(of) = &statistics.explanation {
         value["explanation"] = json(of, protocol);
@@ -50,7 +51,7 @@ fn json(of: &Explanation, protocol: &Protocol) -> Value {
     })
 }
 
-/// What an access was spent on, one after the other.
+/// Segments of an access from issue to completion, in their order.
 fn way(slowest: &Transaction, protocol: &Protocol) -> Value {
     let segments = slowest.segments.iter().map(|segment| {
         let message = segment.message.map(usize::from);
@@ -72,7 +73,7 @@ fn way(slowest: &Transaction, protocol: &Protocol) -> Value {
     })
 }
 
-/// Nanoseconds of one access, of what all together took in picoseconds.
+/// Mean time per access in nanoseconds, for a total of all accesses in picoseconds; 0 without accesses.
 pub(crate) fn mean(of: &Explanation, total: u128) -> f64 {
     match of.accesses {
         0 => 0.0,
@@ -80,7 +81,7 @@ pub(crate) fn mean(of: &Explanation, total: u128) -> f64 {
     }
 }
 
-/// Of picoseconds.
+/// Converts picoseconds to nanoseconds.
 pub(crate) fn nanoseconds(time: u64) -> f64 {
     time as f64 / 1000.0
 }

@@ -1,13 +1,13 @@
-//! Why nothing leads on from the end of a counterexample, for people.
+//! Explanation, as text, of why no step leads on from the end of a counterexample.
 
 use cohkit_base::words::counted;
 use cohkit_engine::explain::{Blocked, Explanation, Still};
 use std::fmt::Write;
 
-/// Lists longer than this are cut short; JSON has them whole.
+/// Maximum number of lines of a list; JSON has all of them.
 const MOST_LINES: usize = 40;
 
-/// The explanation, indented, with a heading for each part of it; empty if there is nothing to say.
+/// Explanation as indented text, with a heading for each part; empty if there is nothing to explain.
 pub(crate) fn text(explanation: &Explanation) -> String {
     let Explanation {
         waits,
@@ -42,7 +42,7 @@ pub(crate) fn text(explanation: &Explanation) -> String {
     text
 }
 
-/// So many more are not in the lines.
+/// Formats a heading and its lines. `unlisted` counts further items that `lines` lacks.
 fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
     let mut text = String::new();
     if lines.is_empty() {

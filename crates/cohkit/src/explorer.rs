@@ -1,8 +1,8 @@
-//! A system of a protocol under one's hands: what may happen next, and what it leads to.
+//! Interactive exploration of a protocol's system: possible steps and their results.
 //!
-//! A place is the way to it: a list of numbers, each the position of what was chosen among what could happen then. So nothing
-//! is kept between questions, and to undo is to ask of a shorter way. The same ways lead to the same places as long as the
-//! text is the same.
+//! A state is named by its path: a list of numbers, each the position of the chosen step among the possible ones.
+//! Exploration is stateless: every request replays its path, and undo is a request with a shorter path. A path leads to
+//! the same state as long as the protocol file is unchanged.
 
 mod telling;
 
@@ -17,7 +17,7 @@ use cohkit_system::world::{explore, Found, Step, System, World, Wrong as Wrongs}
 use serde_json::{json, Value};
 use telling::Telling;
 
-/// Most equal messages without an order, and most messages per line in one order, where the text states no bound.
+/// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
 const ROOM: u16 = 7;
 
 /// A system of a protocol to explore.
@@ -27,19 +27,19 @@ pub struct Explorer {
     home: Controller,
     remotes: Remotes,
     lines: u8,
-    /// Whether its memory is lent.
+    /// True if an outer level backs its memory (`memory lent`).
     lent: bool,
 }
 
-/// Why there is nothing to explore.
+/// Reason why there is nothing to explore.
 pub enum Nothing {
-    /// What is asked for is not there.
+    /// The request names something unknown.
     Wrong(Wrong),
     /// The home cannot be constructed.
     NoHome(ConstructionError),
 }
 
-/// Something that can happen, and what is wrong with it or after it.
+/// A possible step, and the violation at it or after it, if any.
 struct Choice {
     step: Step,
     wrong: Option<Wrongs>,
@@ -48,10 +48,10 @@ struct Choice {
 type At = World<Current>;
 
 impl Explorer {
-    /// The first of the systems that are meant.
+    /// Creates an explorer for the first of the selected systems.
     ///
     /// # Errors
-    /// If there is no such system, or no home for it.
+    /// There is no such system, or its home cannot be constructed.
     pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, Nothing> {
         let systems = systems.of(source).map_err(Nothing::Wrong)?;
         let system = &systems[0];
@@ -75,10 +75,11 @@ impl Explorer {
         }
     }
 
-    /// What is at the end of a way: the chart of what has happened, the agents, what may happen next, and what is wrong.
+    /// State at the end of a path: the message chart up to it, the agents, the possible steps, and the violation, if
+    /// any.
     ///
     /// # Errors
-    /// If the way names what cannot happen.
+    /// The path contains a step that is not possible.
     pub fn view(&self, way: &[usize]) -> Result<Value, String> {
         let system = self.system();
         let mut at = At::new(&system);
@@ -99,7 +100,7 @@ impl Explorer {
             };
             taken.push(at.words(&system, choice.step));
             let before = at.clone();
-            // What is wrong with a step is known before it is taken.
+            // `choice.wrong` already has the violation of this step, if any.
             let _ = at.take(&system, choice.step);
             telling.tell(choice.step, [&before, &at]);
             broken = choice.wrong.as_ref().map(told);
@@ -132,8 +133,8 @@ impl Explorer {
         }))
     }
 
-    /// The way to what is nearest of all that is wrong, looking at so many worlds: `way` is null if nothing is, or if
-    /// `looked` ends with the worlds that were to be looked at.
+    /// Shortest path to a violation, searching at most `most` states. If there is none, `way` is null, `looked` is the
+    /// number of states searched, and `all` is true unless the limit was reached.
     pub fn nearest_wrong(&self, most: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, At::new(&system), most) {
@@ -160,14 +161,14 @@ impl Explorer {
                 .iter()
                 .position(|choice| choice.step == step);
             way.push(place.expect("a step of a way can happen there"));
-            // What is wrong with the last one is known.
+            // The violation of the last step is already known.
             let _ = at.take(&system, step);
         }
         json!({ "way": way, "what": what, "looked": null, "all": false })
     }
 }
 
-/// All that can happen, in a fixed order; what would only wait or change nothing is left out.
+/// Possible steps in a fixed order, without those that are blocked or change nothing.
 fn choices(at: &At, system: &System) -> Vec<Choice> {
     let tried = at.steps(system).into_iter().filter_map(|step| {
         let mut next = at.clone();
@@ -250,7 +251,7 @@ mod tests {
             .as_str()
             .expect("words")
             .starts_with("S"));
-        // What cannot happen is refused.
+        // An impossible step is rejected.
         let error = explorer
             .view(&[load, 99])
             .expect_err("there are not so many");
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_choice_leads_on_and_back() {
-        // Along a long way, every choice can be looked at, and a shorter way is where it was.
+        // Every state along a path of 40 steps can be viewed, and offers steps.
         for (text, remotes) in [(MSI, 2), (POLICY, 2)] {
             let explorer = explorer(text, remotes);
             let mut way = Vec::new();
@@ -301,7 +302,7 @@ mod tests {
         );
         assert_eq!(view["broken"], found["what"]);
         assert_eq!(view["next"], json!([]));
-        // The checker's way is as long.
+        // The checker's counterexample is equally long.
         assert_eq!(way.len(), 8);
         assert_eq!(
             explorer.view(&way[..7]).expect("the way there")["broken"],

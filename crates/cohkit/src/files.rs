@@ -1,4 +1,4 @@
-//! Files: read whole, and written whole or not at all.
+//! Files: inputs are read whole, and outputs written whole or not at all.
 
 use crate::outcome::{Failure, Outcome};
 use cohkit_base::words::did_you_mean;
@@ -14,19 +14,19 @@ static WRITING: Mutex<()> = Mutex::new(());
 
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Does something while no file is being written.
+/// Runs an action while no file is being written.
 pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
     let _guard = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     action()
 }
 
-/// Input files are not read beyond so many bytes; some have no end.
+/// Maximum size of an input file, in bytes; some files never end.
 const LARGEST: u64 = 1 << 28;
 
-/// What comes in by standard input, as a file.
+/// Path of standard input.
 pub(crate) const STANDARD_INPUT: &str = "/dev/stdin";
 
-/// Where an input is read from: `-` is standard input, unless there is a file of this name.
+/// Path that an input is read from: `-` is standard input, unless there is a file of this name.
 pub(crate) fn named(path: &Path) -> &Path {
     match path == Path::new("-") && !path.exists() {
         true => Path::new(STANDARD_INPUT),
@@ -34,7 +34,7 @@ pub(crate) fn named(path: &Path) -> &Path {
     }
 }
 
-/// The text of an input file: of one that is there, or of the protocol that ships under this name.
+/// Contents of an input file, or of the shipped protocol of this name if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let path = named(path);
     if let (Some(text), false) = (crate::shipped::protocol(path), path.exists()) {
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         Some("json") => "traces are what `cohkit sim --trace` and others write",
         _ => "protocol texts end in `.coh`",
     };
-    // What has no ending is meant as a name.
+    // A path without extension is taken for the name of a protocol.
     let ending = match path.extension() {
         None => {
             let names: Vec<&str> = crate::shipped::names().collect();
@@ -69,10 +69,10 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     text(path, bytes)
 }
 
-/// The text that a file holds.
+/// Decodes the contents of a file.
 ///
 /// # Errors
-/// It holds none, or one that is written in another way.
+/// The contents are not UTF-8, or are compressed, or lines end in carriage returns alone.
 pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     let shown = path.display();
     let refused = |what: &str, help: &str| {
@@ -99,14 +99,15 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     })
 }
 
-/// Whether it is a folder with a file that ends so.
+/// Returns true if the path is a folder that contains a file with this extension.
 fn has_files(path: &Path, ending: &str) -> bool {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let mut endings = entries.map(|entry| entry.path().extension().map(|its| its == ending));
     endings.any(|its| its == Some(true))
 }
 
-/// Why an input file is not read, with what helps who names one that is not there, or a folder.
+/// Error for an input file that cannot be read. `missing` is the help for a file that does not exist, `folder` for a
+/// folder.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder: &str) -> Failure {
     let shown = path.display();
     let (outcome, why) = match error.kind() {
@@ -127,8 +128,7 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder:
     Failure::new(outcome, format!("error: {shown}: {why}"))
 }
 
-/// The file that is meant by the name of one that is not there, if one of the same folder is named like it; or which folder
-/// on the way there is not.
+/// Hint for a file that does not exist: a similar name in the same folder, or that this folder does not exist.
 fn beside(path: &Path) -> String {
     let folder = folder_of(path);
     if !folder.exists() {
@@ -141,7 +141,7 @@ fn beside(path: &Path) -> String {
     did_you_mean(&name, there.iter().map(String::as_str))
 }
 
-/// The bytes of an input file, with what helps who names one that is not there, or a folder.
+/// Contents of an input file. `missing` is the help for a file that does not exist, `folder` for a folder.
 pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
     let shown = path.display();
     let read = || {
@@ -160,25 +160,25 @@ pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec
     Ok(bytes)
 }
 
-/// Makes a folder for outputs, unless it is there.
+/// Creates a folder for outputs and its parents, unless they exist.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
 }
 
-/// Puts the contents into the file: all of them, or the file stays as it was.
+/// Writes the contents to the file: all of them, or the file stays unchanged.
 ///
-/// They are written to a new file beside it, which then takes its name.
-/// What is not a regular file (a pipe, a device) is written to directly.
+/// The contents go to a temporary file beside it, which is then renamed. A file that is not regular (a pipe, a device)
+/// is written directly.
 pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
     write_together(&[(path, contents)])
 }
 
-/// The same of what is no text.
+/// Writes bytes, like [`write`].
 pub(crate) fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_all(&[(path, contents)])
 }
 
-/// The same of several files: if the contents of one cannot be written, all stay as they were.
+/// Writes several files, like [`write`]: if the contents of one cannot be written, all stay unchanged.
 pub(crate) fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
     let files = files.iter();
     let files: Vec<_> = files.map(|&(path, text)| (path, text.as_bytes())).collect();
@@ -200,20 +200,20 @@ fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
     })
 }
 
-/// Whether this file could be written, found out without leaving anything behind.
+/// Checks that this file can be written, without leaving anything behind.
 ///
 /// # Errors
-/// What [`write`] would fail with, as far as can be seen before there are contents.
+/// The errors of [`write`] that show before there are contents.
 pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
     let attempt = || half_of(path).map(drop);
     between_writes(attempt).map_err(|error| cannot_write(path, &error))
 }
 
-/// Whether files could be written into this folder once [`make_folder`] has made it,
-/// found out without leaving anything behind.
+/// Checks that files can be written into this folder once [`make_folder`] has created it, without leaving anything
+/// behind.
 ///
 /// # Errors
-/// As far as can be seen before there are contents, what would fail then.
+/// The errors that show before there are contents.
 pub(crate) fn try_folder(path: &Path) -> Result<(), Failure> {
     let attempt = || {
         let named = path
@@ -241,23 +241,23 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// How the names of files begin that are not whole yet.
+/// Prefix of the names of temporary files.
 const HALF: &str = ".cohkit-";
 
-/// A new file in a folder, which goes when it is dropped.
+/// Creates a temporary file in a folder; dropping it deletes the file.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(HALF);
     #[cfg(unix)]
     {
-        // As for any new file: what the user's mask leaves.
+        // The user's mask applies, as to any new file.
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
 }
 
-/// Puts all parts in a row into a new file, and makes sure that they and the file's name stay: all of them, or no file.
+/// Writes the parts one after the other to a new file, and syncs it and its folder: all parts, or no file.
 pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     between_writes(|| {
         let folder = folder_of(path);
@@ -268,39 +268,39 @@ pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         WRITTEN.fetch_add(1, Ordering::SeqCst);
-        // Elsewhere a folder cannot be opened.
+        // Only Unix can open a folder.
         #[cfg(unix)]
         File::open(folder)?.sync_all()?;
         Ok(())
     })
 }
 
-/// Removes from a folder of checkpoints what a process that was killed left of a file.
+/// Removes temporary files that a killed process left in a folder of checkpoints.
 pub(crate) fn remove_halves(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(HALF) {
-            // What stays does no harm.
+            // A remaining file does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// How many files have been written by [`write_parts`].
+/// Number of files that [`write_parts`] has written.
 pub(crate) fn written() -> u64 {
     WRITTEN.load(Ordering::SeqCst)
 }
 
-/// A new file beside the one whose place it will take, and that place; none if what is there is no regular file.
+/// Temporary file beside the target, with the target's path; none if the target exists and is no regular file.
 fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
-    // Through a symbolic link the file behind it is replaced, not the link.
+    // A symbolic link stays; the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match fs::metadata(&path) {
         Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        // To open a pipe would wait for its reader.
+        // Opening a pipe would block until it has a reader.
         Ok(there) if !there.is_file() => Ok(None),
         Ok(there) => {
             let file = new_file(folder_of(&path))?;
-            // The file that it replaces may be private, or executable.
+            // Permissions stay: the target may be private or executable.
             file.as_file().set_permissions(there.permissions())?;
             Ok(Some((path, file)))
         }
@@ -308,7 +308,7 @@ fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     }
 }
 
-/// A new file with the contents, beside the one whose place it will take; none if they were written directly.
+/// Temporary file with the contents, and the target's path; none if the contents were written directly.
 fn contents_of(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     let Some((place, mut file)) = half_of(path)? else {
         let mut there = File::options().write(true).open(path)?;
@@ -316,15 +316,15 @@ fn contents_of(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, Name
         return Ok(None);
     };
     file.write_all(contents)?;
-    // A full disk may show only now.
+    // A full disk may be reported only here.
     file.as_file().sync_all()?;
     Ok(Some((place, file)))
 }
 
-/// What is not whole yet of a file that is written while other things go on.
+/// Temporary files that are written during a run.
 static GROWING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Begins such a file: where it will stand, and what is to be filled; none if what is there is no regular file.
+/// Creates such a file. Returns the target's path and the file; none if the target exists and is no regular file.
 pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     between_writes(|| {
         let half = half_of(path)?;
@@ -334,21 +334,21 @@ pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>>
     })
 }
 
-/// Puts it, which is whole now, into its place.
+/// Renames the complete file to its target.
 pub(crate) fn end(place: &Path, file: NamedTempFile) -> io::Result<()> {
     between_writes(|| file.persist(place).map(drop).map_err(|error| error.error))
 }
 
-/// Removes what is not whole of such files, before the process is ended.
+/// Removes incomplete temporary files before the process exits.
 pub(crate) fn remove_growing() {
     let mut growing = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
     for path in growing.drain(..) {
-        // One that is whole or given up has another name, or none.
+        // A complete or abandoned file no longer has this name.
         let _ = fs::remove_file(path);
     }
 }
 
-/// What is said of a file that cannot be written.
+/// Error for a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     let (what, help) = match error.kind() {

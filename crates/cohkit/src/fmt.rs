@@ -1,4 +1,4 @@
-//! `cohkit fmt`: protocol files in their common form.
+//! `cohkit fmt`: writes protocol files in the common format.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};

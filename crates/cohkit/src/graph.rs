@@ -11,17 +11,17 @@ use cohkit_engine::model::Model;
 use cohkit_engine::trace::Trace;
 use std::path::Path;
 
-/// Nobody looks at more.
+/// Maximum number of states; a larger graph is unreadable.
 const MOST_STATES: usize = 10_000;
 
-/// How a graph is written.
+/// File format of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Dot,
     Json,
 }
 
-/// Whether a graph can be written into this file, as far as the options say.
+/// Checks that there is one input file, and that a graph can be written to `file`.
 pub(crate) fn suited(options: &Check, file: &Path) -> Result<(), Failure> {
     if options.files.len() > 1 {
         let what = "is for one state graph, but several texts are given";
@@ -31,7 +31,7 @@ pub(crate) fn suited(options: &Check, file: &Path) -> Result<(), Failure> {
     files::try_file(file)
 }
 
-/// The form that a file's name asks for.
+/// Format that the extension of the file selects.
 fn form(file: &Path) -> Result<Form, Failure> {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("dot") => Ok(Form::Dot),
@@ -44,7 +44,7 @@ fn form(file: &Path) -> Result<Form, Failure> {
     }
 }
 
-/// Refuses to put several graphs into one file.
+/// Rejects several systems, as a file has one graph.
 pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
     let names: Vec<String> = match systems(options) {
         Systems::Sized { .. } => return Ok(()),
@@ -75,7 +75,7 @@ fn wrong(file: &Path, what: &str, help: &str) -> Failure {
     )
 }
 
-/// Writes the state graph of a model, with the steps of a trace of it marked.
+/// Writes the state graph of a model, with the steps of `trace` marked.
 pub(crate) fn write(file: &Path, model: &Model, trace: Option<&Trace>) -> Result<(), Failure> {
     let form = form(file)?;
     let graph: Graph = graph(model, MOST_STATES, trace).map_err(|why| {

@@ -1,4 +1,4 @@
-//! A timeline's file, which another thread writes while the run goes on.
+//! Timeline file that a background thread writes while the simulation runs.
 
 use crate::files;
 use crate::outcome::Failure;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tempfile::NamedTempFile;
 
-/// The run waits where so many pieces are not yet written.
+/// Maximum number of buffers queued for the writer. The simulation blocks when the queue is full.
 const WAITING: usize = 64;
 
-/// A file that is not whole yet, and has no name of its own before it is.
+/// A file written under a temporary name and renamed when complete.
 pub(crate) struct Growing {
     place: PathBuf,
     file: NamedTempFile,
@@ -23,11 +23,13 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Begins the file at this path and lets what the filter chooses go there; none if that is no regular file,
-    /// which is written to only at the end, since what is half told there stays.
+    /// Creates the temporary file, starts the writer thread, and directs the events that `filter` selects to it.
+    ///
+    /// Returns `None` if `path` is not a regular file. Partial output to a pipe or device cannot be taken back, so such
+    /// a target is written once, at the end of the run.
     ///
     /// # Errors
-    /// There is no file to be had there.
+    /// The file or the thread cannot be created.
     pub(crate) fn new(path: &Path, filter: &mut Filter) -> Result<Option<Growing>, Failure> {
         let begun = || {
             let Some((place, file)) = files::begin(path)? else {
@@ -37,10 +39,10 @@ impl Growing {
             let (back, empty) = channel();
             let mut to = file.reopen()?;
             let writer = std::thread::Builder::new().spawn(move || {
-                // One that is empty is the end: who draws may have kept the channel.
+                // An empty buffer marks the end: the simulation may still hold a sender, so the channel stays open.
                 for piece in pieces.into_iter().take_while(|piece| !piece.is_empty()) {
                     to.write_all(&piece)?;
-                    // Nobody takes it back at the end.
+                    // Fails at the end of the run, when no producer is left to reuse the buffer.
                     let _ = back.send(piece);
                 }
                 to.sync_all()
@@ -59,7 +61,7 @@ impl Growing {
     }
 
     fn end(self, rest: Vec<u8>) -> io::Result<()> {
-        // Who no longer takes them has failed, and says why.
+        // A closed channel means that the writer failed; `join` returns its error.
         let _ = self.pieces.full.send(rest);
         let _ = self.pieces.full.send(Vec::new());
         let written = self.writer.join();
@@ -68,7 +70,7 @@ impl Growing {
     }
 }
 
-/// Writes what has not been given to the file that grows, or all.
+/// Writes the last, partly filled buffer to the growing file; without one, writes the whole timeline to `path`.
 pub(crate) fn write(
     path: &Path,
     growing: Option<Growing>,

@@ -1,4 +1,4 @@
-//! Whether programs find the memory model that a text guarantees.
+//! Check of the memory model that a protocol guarantees, by litmus programs.
 
 use crate::outcome::Outcome;
 use crate::protocols::Source;
@@ -16,34 +16,35 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Threads of the programs, at most.
+/// Maximum number of threads of a program.
 const THREADS: usize = 3;
 
 const NO_ATOMICS: &str = "need atomic accesses, which the home has not";
 
 const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
 
-/// Sizes of a text that a system states otherwise, and the system.
+/// Parameters of a protocol that a system overrides, and the system's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sizes {
     pub(crate) system: String,
     pub(crate) sizes: Vec<(String, u16)>,
 }
 
-/// What programs have found.
+/// Results of the programs.
 pub struct Guaranteed {
     found: Promised,
-    /// Ways to write that the text has and the programs do not use, in words.
+    /// Store variants that the protocol has and the programs do not use.
     unused: Vec<&'static str>,
-    /// Sizes that bursts of stores ran with beside those of the text, in order; a violation is found with the last ones.
+    /// Further parameters that bursts of stores ran with, in order. A violation belongs to the last of them, or to the
+    /// protocol's own parameters if there are none.
     sizes: Vec<Sizes>,
 }
 
 /// Home of a protocol for a number of caches.
 pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
 
-/// Runs every classic program and every burst of stores of up to [`THREADS`] threads on the text's caches, each over so many
-/// states at most.
+/// Runs every classic program and every burst of stores of up to [`THREADS`] threads on the protocol's caches, each
+/// over at most `max_states` states.
 pub(crate) fn judge(
     protocol: &Protocol,
     model: Model,
@@ -67,7 +68,7 @@ fn most(states: Option<u64>) -> Option<usize> {
 }
 
 impl Guaranteed {
-    /// Runs bursts of stores with other sizes of the text, unless a violation is found or the work is interrupted.
+    /// Runs bursts of stores with other parameters, unless a violation was found or the run was interrupted.
     pub(crate) fn judge_sized(
         &mut self,
         protocol: &Protocol,
@@ -87,7 +88,7 @@ impl Guaranteed {
         self.sizes.push(sizes);
     }
 
-    /// How many programs were not run, and why.
+    /// Numbers of programs that were not run, with the reason.
     fn left_out(&self) -> Vec<(usize, &'static str)> {
         let all = [
             (self.found.left_out, NO_ATOMICS),
@@ -96,7 +97,7 @@ impl Guaranteed {
         all.into_iter().filter(|(more, _)| *more > 0).collect()
     }
 
-    /// What the verdict means for the exit code.
+    /// Outcome that determines the exit code.
     pub fn outcome(&self) -> Outcome {
         match self.found.ended {
             Ended::Holds => Outcome::Yes,
@@ -106,7 +107,7 @@ impl Guaranteed {
         }
     }
 
-    /// The programs that were run, in words.
+    /// Number and bounds of the programs that were run, as text.
     fn programs(&self) -> String {
         let Promised {
             threads, accesses, ..
@@ -121,7 +122,7 @@ impl Guaranteed {
         format!("{programs} of at most {threads} and {accesses} accesses per thread, {homes}, {placements}")
     }
 
-    /// The verdict for people.
+    /// Verdict as text.
     pub fn text(&self, source: &Source, charts: &Text) -> String {
         let (name, model) = (&source.protocol.name, self.found.model);
         let programs = counted(self.found.programs.len() as u64, "program");
@@ -180,7 +181,7 @@ impl Guaranteed {
         text
     }
 
-    /// What the programs leave out, in sentences with the option that covers it.
+    /// Behaviour that the programs leave out, each with the option that covers it.
     fn limits(&self) -> Vec<String> {
         let given_up = counted(self.found.gives_up, "line");
         let mut limits = vec![format!(
@@ -195,7 +196,7 @@ impl Guaranteed {
         limits
     }
 
-    /// The entry that `docs/output.md` describes.
+    /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, source: &Source) -> Value {
         let (outcome, status, reason) = match &self.found.ended {
             Ended::Holds => ("verified", Status::Holds, None),
@@ -265,7 +266,7 @@ impl Guaranteed {
     }
 }
 
-/// A shortest path and its chart.
+/// Shortest path as text: its length and its chart.
 pub(crate) fn drawn(path: &Shortest, charts: &Text) -> String {
     let steps = counted(path.steps as u64, "step");
     let chart = cohkit_chart::text(&path.told, charts);

@@ -1,4 +1,4 @@
-//! Ctrl-C: long work is asked to stop, and whatever does not stop soon is stopped.
+//! Ctrl-C: asks long work to stop, and ends the process if it does not stop soon.
 
 use crate::files;
 use crate::Outcome;
@@ -6,15 +6,15 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long work has to stop by itself and say how far it came.
+/// Time that work has to stop by itself and to report its progress.
 const GRACE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static REPORTED: AtomicBool = AtomicBool::new(false);
 static TIDY: AtomicUsize = AtomicUsize::new(0);
 
-/// While there is one, the process is not ended: what goes on stops by itself once the flag of [`watch`] is set,
-/// and then removes what it has made.
+/// Guard that keeps the process alive: work under it stops by itself once the flag of [`watch`] is set, and then
+/// removes its files.
 pub(crate) struct Tidy(());
 
 impl Tidy {
@@ -30,12 +30,12 @@ impl Drop for Tidy {
     }
 }
 
-/// Sets the flag it returns when the process is asked to stop (Ctrl-C, or a termination signal),
-/// and ends the process a second later if it has not ended by then; never in the middle of writing a file,
-/// not in the second after a checkpoint was kept, and not while there is a [`Tidy`].
+/// Installs the handler for Ctrl-C and termination signals, and returns the flag that it sets. The handler ends the
+/// process a second later if it still runs. It waits longer while a file is being written, for another second after a
+/// checkpoint was written, and while there is a [`Tidy`].
 ///
 /// # Errors
-/// If the operating system refuses the handler; a second call is refused too.
+/// The operating system rejects the handler; a second call is rejected too.
 pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTED.store(true, Ordering::SeqCst);
@@ -43,7 +43,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
         loop {
             std::thread::sleep(GRACE);
             files::between_writes(|| {
-                // Whoever has just kept a checkpoint gets the time to say so.
+                // Work that has just written a checkpoint gets the time to report it.
                 let kept = std::mem::replace(&mut written, files::written()) != files::written();
                 if !kept && TIDY.load(Ordering::SeqCst) == 0 {
                     files::remove_growing();
@@ -64,7 +64,7 @@ pub(crate) fn may_report() -> bool {
     !INTERRUPTED.load(Ordering::SeqCst) || !REPORTED.swap(true, Ordering::SeqCst)
 }
 
-/// A flag that nothing sets.
+/// Returns a flag that is never set.
 pub fn never() -> &'static AtomicBool {
     static NEVER: AtomicBool = AtomicBool::new(false);
     &NEVER

@@ -1,4 +1,4 @@
-//! Two levels of a text that composes others, explored together.
+//! Joint exploration of two levels of a composition.
 
 use crate::outcome::Outcome;
 use cohkit_base::words::counted;
@@ -10,15 +10,15 @@ use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// States that are visited at most where nobody says: each takes some hundred bytes.
+/// Default limit on the number of states; each takes some hundred bytes.
 const MOST: u64 = 20_000_000;
 
-/// Most equal messages without an order, and most messages per line in one order, where a text states no bound.
+/// Capacity where a protocol states no bound: equal messages without an order, and messages per line in one order.
 const ROOM: u16 = 7;
 
-/// The verdict on two levels explored together.
+/// Verdict on two levels that were explored together.
 pub(crate) struct JointVerdict {
-    /// The text's and the system's name.
+    /// Names of the composition and of the system.
     name: String,
     protocol: String,
     system: String,
@@ -34,12 +34,12 @@ pub(crate) struct JointVerdict {
 
 enum Ended {
     Holds,
-    /// The property, what is wrong, and the way there.
+    /// Violated property, description of the violation, and the steps that lead to it.
     Broken(String, String, Vec<String>),
     Undecided(String),
 }
 
-/// Explores all states of two levels of a system.
+/// Explores all states of two levels of a system, up to `most` of them.
 pub(crate) fn judge(
     composition: &Composition,
     system: &Joint,
@@ -122,7 +122,7 @@ pub(crate) fn judge(
 }
 
 impl JointVerdict {
-    /// What the verdict means for the exit code.
+    /// Outcome that determines the exit code.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.ended {
             Ended::Holds => Outcome::Yes,
@@ -131,7 +131,7 @@ impl JointVerdict {
         }
     }
 
-    /// The verdict for people.
+    /// Verdict as text.
     pub(crate) fn text(&self) -> String {
         let (name, levels) = (&self.name, &self.levels);
         let states = match self.states {
@@ -157,7 +157,7 @@ impl JointVerdict {
         }
     }
 
-    /// The entry that `docs/output.md` describes.
+    /// JSON entry, described in `docs/output.md`.
     pub(crate) fn json(&self, file: &Path) -> Value {
         let (outcome, status, reason) = match &self.ended {
             Ended::Holds => ("verified", Status::Holds, None),

@@ -1,4 +1,4 @@
-//! Verdicts on the systems of a protocol, as `cohkit check` and the Python package both give them.
+//! Verdicts on the systems of a protocol, for `cohkit check` and the Python package.
 
 use crate::checkpoints::Checkpoints;
 use crate::coverage::Covered;
@@ -28,24 +28,24 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Which systems of a protocol to check.
+/// Selection of the systems to check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Systems {
-    /// Those of the text.
+    /// All declared systems.
     Declared,
-    /// Those of the text with these names, in this order.
+    /// Declared systems with these names, in this order.
     Named(Vec<String>),
-    /// One of this size instead of those of the text.
+    /// One system of this size instead of the declared ones.
     Sized {
-        /// Caching agents.
+        /// Number of caching agents.
         remotes: u16,
-        /// Cache lines.
+        /// Number of cache lines.
         lines: u8,
     },
 }
 
 impl Systems {
-    /// The systems meant, of this source.
+    /// Returns the selected systems of this source.
     pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
@@ -77,8 +77,8 @@ impl Systems {
     }
 }
 
-/// Returns the system that is added where lines are joined and no system of the text has two of them for each home. Progress
-/// and drain of one line say nothing of what another line keeps from it.
+/// Returns the system that is added if rows join lines and no declared system has two lines for each home. Progress and
+/// quiescence of a single line do not show that another line can block it.
 fn widened(protocol: &Protocol) -> Option<System> {
     let needed = |system: &System| system::progress::lines(sized(protocol, system));
     let systems = &protocol.systems;
@@ -89,9 +89,9 @@ fn widened(protocol: &Protocol) -> Option<System> {
     Some(with_lines(first, needed(first)))
 }
 
-/// Returns the systems in which two remotes meet on two lines for each home, each with the name of the system that it is made
-/// of: one for each of the text's sizes whose systems have either the remotes or the lines. A fault of what joins lines may need
-/// both.
+/// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system that
+/// it extends. There is one for each set of parameters whose systems have either the remotes or the lines. A fault of
+/// rows that join lines may need both.
 fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
     let mut found = Vec::new();
     let mut seen: Vec<&[(String, u16)]> = Vec::new();
@@ -117,7 +117,7 @@ fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
     found
 }
 
-/// Returns the first system of at least two remotes, of those with fewest; the first one where each has one remote.
+/// Returns the first system with the fewest remotes among those with at least two, or else the first system.
 fn base<'s>(mut systems: impl Iterator<Item = &'s System> + Clone) -> Option<&'s System> {
     let several = systems.clone().filter(|system| system.remotes.total() > 1);
     let fewest = several.min_by_key(|system| system.remotes.total());
@@ -132,91 +132,91 @@ fn with_lines(base: &System, lines: u8) -> System {
     }
 }
 
-/// The text with the sizes of one of its systems.
+/// Returns the protocol with the parameters of one of its systems.
 fn sized<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
     system.sized.as_deref().unwrap_or(protocol)
 }
 
-/// What to check, and when to give up.
+/// Systems to check, and the limits of the check.
 #[derive(Clone)]
 pub struct Request<'a> {
-    /// Which systems.
+    /// Selection of the systems.
     pub systems: Systems,
-    /// Most messages in a channel ([`system::Options::capacity`]); the default of the check if not given.
+    /// Maximum number of messages in a channel ([`system::Options::capacity`]); `None` selects the default of the
+    /// check.
     pub capacity: Option<u8>,
-    /// Whether states that differ only by a permutation of caching agents are explored once.
+    /// True to explore states that differ only by a permutation of caching agents once.
     pub symmetry: bool,
-    /// Whether only signatures of states are kept ([`search::Options::hash_compaction`]).
+    /// True to keep only signatures of states ([`search::Options::hash_compaction`]).
     pub hash_compaction: bool,
-    /// Threads that search; as many as there are processors if not given, and never more.
-    /// The verdicts do not depend on it.
+    /// Number of search threads, at most the number of processors, which is the default. Verdicts do not depend on it.
     pub threads: Option<usize>,
-    /// Most states of a system.
+    /// Maximum number of states of a system.
     pub max_states: Option<u64>,
-    /// Most steps from the start.
+    /// Maximum number of steps from the start.
     pub max_depth: Option<u64>,
-    /// Most bytes for states; three quarters of what is free if not given.
+    /// Maximum memory for states, in bytes; by default three quarters of free memory, and less under an address limit.
     pub max_memory: Option<u64>,
-    /// Random walks in place of a search.
+    /// Random walks instead of an exhaustive search.
     pub simulation: Option<Simulation>,
-    /// Whether to count what is exercised, which takes a second walk over all states, by the interpreter.
+    /// True to record coverage, which takes a second pass over all states, by the interpreter.
     pub coverage: bool,
-    /// Set from outside to stop soon; the system at hand is then undecided and those after it are not begun.
+    /// Flag that cancels the check: the current system is then undecided, and later systems are not started.
     pub cancel: &'a AtomicBool,
 }
 
-/// Who is told while systems are checked. An error ends the work.
+/// Receiver of results while systems are checked. An error ends the check.
 pub trait Listener {
-    /// A verdict; `run` is what of its JSON depends on the machine.
+    /// Receives a verdict. `run` is the machine-dependent part of its JSON.
     ///
     /// # Errors
-    /// What keeps the listener from taking it.
+    /// The listener cannot process the verdict.
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure>;
 
-    /// What programs find of the memory model that the text guarantees.
+    /// Receives the result of the programs that check the guaranteed memory model.
     ///
     /// # Errors
-    /// What keeps the listener from taking it.
+    /// The listener cannot process the result.
     fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure>;
 
-    /// The model of a system that is about to be searched.
+    /// Receives the model of a system before its search.
     ///
     /// # Errors
-    /// What keeps the listener from taking it.
+    /// The listener cannot process the model.
     fn model(&mut self, _source: &Source, _system: &System, _model: &Model) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// The verdict on this model has been told.
+    /// Receives the model and its verdict after [`Listener::verdict`].
     ///
     /// # Errors
-    /// What the listener cannot do with them.
+    /// The listener cannot process them.
     fn searched(&mut self, _model: &Model, _verdict: &Verdict) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Called once for each search; what it gives is called about ten times a second while the search runs.
+    /// Returns a callback for one search, which the search calls about ten times a second.
     fn progress(&self, _source: &Source, _system: &System) -> Box<dyn Fn(&Progress) + Sync> {
         Box::new(|_| ())
     }
 
-    /// Where searches are kept, and gone on from.
+    /// Checkpoints to write searches to, and to resume them from.
     fn checkpoints(&self) -> Option<&Checkpoints> {
         None
     }
 
-    /// The fault of the construction that all verdicts before rest on.
+    /// Receives the fault of the construction that all verdicts so far rest on.
     fn fault(&mut self, _source: &Source, _fault: &Fault) {}
 }
 
-/// A home's controller, whichever way the text gives it.
+/// Controller of a home, written or constructed.
 enum Homes<'a> {
     Written(&'a Controller),
     Constructed(Box<Construction<'a>>),
 }
 
 impl Homes<'_> {
-    /// The controller for systems of so many remotes.
+    /// Returns the controller for systems with this number of remotes.
     fn controller(&self, remotes: u16) -> Cow<'_, Controller> {
         match self {
             Homes::Written(home) => Cow::Borrowed(home),
@@ -226,8 +226,7 @@ impl Homes<'_> {
 }
 
 impl<'a> Homes<'a> {
-    /// The home of a protocol, if it can be constructed and the construction finds no fault;
-    /// nothing if the flag is set meanwhile.
+    /// Returns the home of a protocol if its construction finds no fault; `None` if cancelled.
     fn of(
         protocol: &'a Protocol,
         cancel: &AtomicBool,
@@ -243,22 +242,22 @@ impl<'a> Homes<'a> {
     }
 }
 
-/// Judges the systems asked for, in their order.
+/// Checks the selected systems, in their order.
 ///
 /// # Errors
-/// What is wrong with the request or with the text's form, and what a listener gives.
+/// The request is invalid, no home can be constructed from this form of protocol, or the listener fails.
 pub fn judge(
     mut source: Source,
     request: &Request,
     listener: &mut dyn Listener,
 ) -> Result<(), Wrong> {
     let added = widened(&source.protocol).map(|system| system.name);
-    // The construction needs as many remotes as the largest system has.
+    // The construction covers as many remotes as the largest selected system has.
     source.protocol.systems = request.systems.of(&source)?;
     let cancelled = || request.cancel.load(Ordering::SeqCst);
     let added = Added {
         widened: added,
-        // Random walks visit what they come to, whatever the size.
+        // Random walks visit only a sample of the states, whatever the size of a system.
         crossed: match (&request.systems, &request.simulation) {
             (Systems::Declared, None) => crossed(&source.protocol),
             _ => Vec::new(),
@@ -275,7 +274,7 @@ pub fn judge(
     }
 }
 
-/// Judges a memory model by programs, with the sizes of the text and with those of its systems.
+/// Checks a memory model by programs, with the protocol's own parameters and with those of its systems.
 fn judge_guarantee(
     source: &Source,
     model: cohkit_litmus::axioms::Model,
@@ -310,7 +309,7 @@ fn judge_guarantee(
     Ok(())
 }
 
-/// Judges systems with the same sizes; false if there is no home for them.
+/// Checks systems with equal parameters. Returns false if there is no home for them.
 fn judge_systems(
     source: &Source,
     request: &Request,
@@ -343,7 +342,7 @@ fn judge_systems(
         }
         let mut crossed = added.crossed.iter();
         let crossed = crossed.find(|(base, _)| *base == system.name);
-        // Where the smaller system is violated or too large, this one says nothing new.
+        // If the smaller system is violated or too large, the larger one adds nothing.
         let crossed = crossed.filter(|_| judged.decided.report.outcome == Outcome::Verified);
         let mut wide = None;
         if let Some((_, system)) = crossed {
@@ -373,7 +372,7 @@ fn judge_systems(
 }
 
 impl<'a> Request<'a> {
-    /// The request for a system of [`crossed`], of at most [`CROSSED`] states.
+    /// Returns the request for a system of [`crossed`], limited to [`CROSSED`] states.
     fn limited(&self) -> Request<'a> {
         Request {
             max_states: Some(self.max_states.map_or(CROSSED, |most| most.min(CROSSED))),
@@ -382,22 +381,22 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Systems that are judged beside those of the text.
+/// Systems that are checked in addition to the declared ones.
 struct Added {
-    /// The name of that of [`widened`].
+    /// Name of the system of [`widened`].
     widened: Option<String>,
-    /// Those of [`crossed`].
+    /// Systems of [`crossed`].
     crossed: Vec<(String, System)>,
 }
 
-/// States of a system of [`crossed`] at most: it is an addition, and some are too large.
+/// Maximum number of states of a system of [`crossed`]: it is only an addition, and some are too large.
 const CROSSED: u64 = 300_000;
 
-/// A system with what was found of it.
+/// A system with its result.
 struct Judged<'a> {
     system: &'a System,
     home: Cow<'a, Controller>,
-    /// True if it was added to those of the text.
+    /// True if the system was added to the declared ones.
     added: bool,
     decided: Decided,
     notes: Vec<String>,
@@ -405,7 +404,7 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    /// Searches a system of the text.
+    /// Searches a system, and measures the time.
     fn new(
         source: &Source,
         system: &'a System,
@@ -426,7 +425,7 @@ impl<'a> Judged<'a> {
         })
     }
 
-    /// Marks it as added, with a note that says why.
+    /// Marks the system as added, with a note of the reason.
     fn add(&mut self, why: &str) {
         self.added = true;
         self.notes.push(why.to_string());
@@ -439,7 +438,7 @@ impl<'a> Judged<'a> {
         )
     }
 
-    /// Tells the verdict.
+    /// Reports the verdict to the listener.
     fn tell(
         self,
         source: &Source,
@@ -502,9 +501,9 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Random walks of so many steps; how long each is at the most may be given.
+/// Returns random walks of `steps` steps together, each at most `length` steps long (by default 1,000).
 pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
-    /// Enough for most protocols to come to all that can happen in them.
+    /// Enough steps to reach all behaviour of most protocols.
     const LENGTH: u64 = 1000;
     Simulation {
         seed,
@@ -513,7 +512,7 @@ pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
     }
 }
 
-/// What of a verdict depends on the machine.
+/// Machine-dependent metadata of a verdict.
 pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
     json!({
         "file": file.display().to_string(),
@@ -525,7 +524,7 @@ pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64)
     })
 }
 
-/// How a search is run, with what stands in the request.
+/// Search options of a request.
 pub(crate) fn searching<'a>(
     request: &Request<'a>,
     progress: &'a (dyn Fn(&Progress) + Sync),
@@ -547,16 +546,16 @@ pub(crate) fn searching<'a>(
 }
 
 pub(crate) fn threads(asked: Option<usize>) -> usize {
-    // More than there are processors would only wait for each other.
+    // More threads than processors would only wait for each other.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     asked.map_or(processors, |asked| asked.min(processors))
 }
 
-/// What a function makes of each of the systems asked for, in their order; nothing if the flag is set meanwhile.
+/// Applies a function to each of the selected systems, in their order; returns an empty list if cancelled.
 ///
 /// # Errors
-/// What is wrong with the request or with the text's form; a fault of the construction, if there is one;
-/// and those of the function.
+/// The request is invalid, no home can be constructed from this form of protocol, the construction finds a fault, or
+/// the function fails.
 pub(crate) fn of_each<T>(
     mut source: Source,
     systems: &Systems,
@@ -582,13 +581,13 @@ pub(crate) fn of_each<T>(
     Ok(all)
 }
 
-/// Why there are no models.
+/// Reason why there are no models.
 pub(crate) enum NoModel {
     Wrong(Wrong),
     Fault(Box<Fault>),
 }
 
-/// The model of a system.
+/// Lowers a system to a finite model.
 pub(crate) fn model(
     protocol: &Protocol,
     system: &System,
@@ -604,7 +603,7 @@ pub(crate) fn model(
     })
 }
 
-/// How a system is modelled, with how much room for messages.
+/// Options of the lowering: channel capacity, its trial value, and whether memory is backed by an outer level.
 pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) -> system::Options {
     let default = system::Options::default();
     system::Options {
@@ -615,11 +614,11 @@ pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) ->
     }
 }
 
-/// The room for messages that is tried before all of it is given: what a bit, and what two, can count.
-/// Most protocols need no more, and their states are several times smaller. One that does shows it soon.
+/// Channel capacities that are tried before the full one: the counts that one bit and two bits can hold. Most protocols
+/// need no more, and their states are several times smaller. A protocol that needs more exceeds the trial early.
 const TRIALS: [u16; 2] = [1, 3];
 
-/// Searches a system, with as much room for messages as it takes.
+/// Searches a system with the smallest channel capacity of the trials that suffices, or else with the full one.
 fn decide(
     source: &Source,
     system: &System,
@@ -654,20 +653,20 @@ fn decide(
     go_on(decided, source, system, home, request, None, listener)
 }
 
-/// What is known of a system.
+/// Result of a system.
 struct Decided {
     modelled: Modelled,
     report: Report,
     coverage: Option<Coverage>,
-    /// The model that the report's trace is of, if it is another one.
+    /// Model to which the trace of the report belongs, if it is not `modelled`.
     watched: Option<Modelled>,
-    /// Accesses that never begin.
+    /// Accesses that no remote ever starts.
     never: Vec<&'static str>,
-    /// Accesses that the text says nothing of.
+    /// Accesses for which the protocol has no row.
     absent: Vec<&'static str>,
-    /// What else there is to say of progress.
+    /// Further notes on progress.
     notes: Vec<String>,
-    /// The search for progress that a limit ended.
+    /// Search for progress that a limit ended.
     unfinished: Option<Unfinished>,
 }
 
@@ -686,7 +685,7 @@ impl Decided {
     }
 }
 
-/// Judges progress where all else is verified.
+/// Checks progress if all other properties are verified.
 fn go_on(
     mut decided: Decided,
     source: &Source,
@@ -760,7 +759,7 @@ fn search(
     Ok((report, coverage))
 }
 
-/// A fault that the construction found is a verdict on every system.
+/// Reports a fault of the construction as the verdict on every system.
 fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<(), Wrong> {
     for system in &source.protocol.systems {
         let verdict = Verdict {

@@ -1,4 +1,4 @@
-//! `cohkit language-server`: what editors ask of protocol texts, over standard input and output.
+//! `cohkit language-server`: editor support for protocol files, over standard input and output.
 
 mod document;
 mod highlight;
@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Serves one editor until it says that it ends, or its end of the connection is closed.
+/// Serves one editor until it sends `exit` or closes the connection.
 pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
     let no_protocol = |what: String| {
         let what = format!("error: standard input is not the language server protocol: {what}\n  help: editors start this command");
@@ -58,7 +58,8 @@ pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
             Ok(Message::Notification { method, params }) if stage == Stage::Serves => {
                 texts.take(&method, params)
             }
-            // Nothing is asked of the editor, and nothing is told before it has begun and after it has ended.
+            // The server sends no requests, so responses are ignored; so are notifications before `initialize` or after
+            // `shutdown`.
             Ok(Message::Notification { .. } | Message::Response) => Vec::new(),
             Err(refusal) => vec![refusal],
         };
@@ -69,10 +70,10 @@ pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// Why a request is not met: the protocol's number, and a sentence.
+/// Rejection of a request: error code of the protocol, and a sentence.
 type Refused = (i32, String);
 
-/// How far a connection is: texts are spoken of between two requests.
+/// Stage of a connection: documents are handled between the requests `initialize` and `shutdown`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Begins,
@@ -81,7 +82,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// What a request comes to that begins or ends; nothing of one for which it is time.
+    /// Handles `initialize` and `shutdown`. Returns `None` for other requests that this stage allows.
     fn enter(&mut self, method: &str) -> Result<Option<Value>, Refused> {
         let invalid = |what: &str| Err((messages::INVALID_REQUEST, what.to_string()));
         match (*self, method) {
@@ -106,12 +107,12 @@ impl Stage {
         }
     }
 
-    /// How the command ends when it is told to.
+    /// Outcome of the command after the notification `exit`.
     fn end(self) -> Result<Outcome, Failure> {
         match self {
             Stage::Ends => Ok(Outcome::Yes),
             Stage::Begins | Stage::Serves => Err(Failure::new(
-                // The protocol asks for exit code 1.
+                // The protocol requires exit code 1.
                 Outcome::No,
                 "error: the editor ended without `shutdown`",
             )),
@@ -119,7 +120,7 @@ impl Stage {
     }
 }
 
-/// What the server can do; positions are in units of UTF-16, which is what is meant where nothing is said.
+/// Capabilities of the server. Positions count UTF-16 code units, the default of the protocol.
 fn capabilities() -> ServerCapabilities {
     ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
@@ -145,13 +146,13 @@ fn capabilities() -> ServerCapabilities {
     }
 }
 
-/// The texts that are open, each with its version.
+/// Open documents by URI, each with its version.
 #[derive(Default)]
 struct Texts(BTreeMap<String, (Document, i32)>);
 
 impl Texts {
-    /// Takes in what became of the texts, and says what is wrong with them now. What has another form than it should is
-    /// no request, so nobody waits to be told.
+    /// Applies a notification to the documents, and returns the diagnostics to publish. A malformed notification is
+    /// ignored, as no client waits for a response.
     fn take(&mut self, method: &str, params: Value) -> Vec<Value> {
         let taken = match method {
             DidOpenTextDocument::METHOD => {
@@ -163,7 +164,7 @@ impl Texts {
             DidChangeTextDocument::METHOD => {
                 serde_json::from_value(params).map(|mut told: DidChangeTextDocumentParams| {
                     let which = told.text_document;
-                    // The last change has the whole text.
+                    // The last change contains the whole text.
                     match told.content_changes.pop() {
                         Some(change) => self.open(which.uri, change.text, which.version),
                         None => Vec::new(),
@@ -177,7 +178,7 @@ impl Texts {
         taken.unwrap_or_default()
     }
 
-    /// What is wrong with a text that is now this one, and with those that use it.
+    /// Opens or replaces a document. Returns its diagnostics, and those of the documents that use it.
     fn open(&mut self, uri: Uri, text: String, version: i32) -> Vec<Value> {
         let document = self.read(uri.clone(), text);
         let path = document.path().to_path_buf();
@@ -187,7 +188,7 @@ impl Texts {
         told
     }
 
-    /// Nothing is wrong with a text that is closed; those that use it go by its file now.
+    /// Closes a document, and clears its diagnostics. Documents that use it now read its file.
     fn close(&mut self, uri: Uri) -> Vec<Value> {
         let closed = self.0.remove(uri.as_str());
         let none = PublishDiagnosticsParams::new(uri, Vec::new(), None);
@@ -209,7 +210,7 @@ impl Texts {
         })
     }
 
-    /// Reads the open texts again that use the file at a path; those are told of for which it makes a difference.
+    /// Reads the open documents that use the file at a path again. Returns diagnostics for those where they changed.
     fn read_again(&mut self, path: &Path) -> Vec<Value> {
         let mut told = Vec::new();
         let users = self.0.values().filter(|(user, _)| user.uses(path));
@@ -228,7 +229,7 @@ impl Texts {
         told
     }
 
-    /// What a request comes to, `null` where there is nothing to tell.
+    /// Result of a request; `null` if there is nothing to return.
     fn result(&self, method: &str, params: Value, cancel: &AtomicBool) -> Result<Value, Refused> {
         let result = match method {
             GotoDefinition::METHOD => {
@@ -296,14 +297,14 @@ impl Texts {
     }
 }
 
-/// What an editor is told is wrong with a text.
+/// Notification with the diagnostics of a document.
 fn wrong(document: &Document, version: i32) -> Value {
     let uri = document.uri().clone();
     let wrong = PublishDiagnosticsParams::new(uri, document.diagnostics(), Some(version));
     messages::notification(PublishDiagnostics::METHOD, json!(wrong))
 }
 
-/// The parameters of a request.
+/// Decodes the parameters of a request.
 fn parameters<P: serde::de::DeserializeOwned>(params: Value) -> Result<P, Refused> {
     let read = serde_json::from_value(params);
     read.map_err(|error| (messages::INVALID_PARAMETERS, error.to_string()))

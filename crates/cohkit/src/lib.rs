@@ -1,8 +1,9 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! The Python package uses [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`],
+//! [`simulate`] and [`tabulate`], which take a [`Source`] and return plain values.
 //!
-//! It knows how people and programs speak to Cohkit: options, files, exit codes.
-//! It deliberately knows nothing of coherence; that is in the crates below.
+//! This crate is the user interface: options, files, exit codes.
+//! Coherence is deliberately left to the crates below.
 //!
 //! ```
 //! use cohkit::{run, Console, Outcome, Terminal};
@@ -80,7 +81,7 @@ pub use outcome::{Failure, Outcome};
 pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};
 pub use verdict::Verdict;
 
-/// Runs one command line, the command's name first, and says how it ended.
+/// Runs one command line, which starts with the command's name, and returns its outcome.
 pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> Outcome
 where
     A: Into<OsString> + Clone,
@@ -134,7 +135,7 @@ where
                 in_our_words(&message).trim_end(),
             ))
         }
-        // `--help` and `--version` arrive as errors too.
+        // The parser returns `--help` and `--version` as errors too.
         Err(answer) => console
             .print(&answer.render().to_string())
             .map(|()| Outcome::Yes),
@@ -147,7 +148,7 @@ where
     })
 }
 
-/// The command line as a POSIX shell takes it, with the command's plain name.
+/// Command line quoted for a POSIX shell, with the plain name of the command.
 fn command_line(arguments: &[OsString]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
     let given = arguments.iter().skip(1).map(|word| {
@@ -161,7 +162,7 @@ fn command_line(arguments: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// What is wrong with the command line, where the library says it as Rust would.
+/// Rewords those errors of the command-line parser that use Rust's terms.
 fn in_our_words(message: &str) -> String {
     let mut message = message.to_string();
     for (said, ours) in [
@@ -185,7 +186,7 @@ fn in_our_words(message: &str) -> String {
     let (range, after) = range.split_at(range.find(char::is_whitespace).unwrap_or(range.len()));
     let before = &before[..before.rfind(' ').map_or(0, |place| place + 1)];
     let allowed = match range.split_once("..=").or(range.split_once("..")) {
-        // The largest number there is bounds nothing that anyone would give.
+        // The largest number of a type is no limit that a user could reach.
         Some((low, high)) if high.len() >= i64::MAX.to_string().len() => format!("at least {low}"),
         Some((low, high)) => format!("{low} to {high}"),
         None => return message,
@@ -193,7 +194,7 @@ fn in_our_words(message: &str) -> String {
     format!("{before}it must be {allowed}{after}")
 }
 
-/// The script that completes commands and options in a shell.
+/// Completion script for a shell.
 fn completions(shell: Shell) -> String {
     let shell = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
@@ -205,7 +206,7 @@ fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The command, of which options that take a value take a negative number for one, and refuse it in their words.
+/// Lets options that take a value accept negative numbers, so that they reject these with their own message.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| {
         match argument.is_positional() || !argument.get_action().takes_values() {
@@ -216,7 +217,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.mut_subcommands(with_negative_numbers)
 }
 
-/// Hands a result to where the options say it goes, unless the user has stopped the command.
+/// Writes a result to the destination in the options, unless the command was interrupted.
 fn deliver(result: &str, output: &Output, console: &mut Console) -> Result<(), Failure> {
     if console.is_interrupted() {
         return Err(Failure::new(

@@ -1,4 +1,4 @@
-//! `cohkit library`: the C library for cores beside far memory and their hosts, which the command carries.
+//! `cohkit library`: writes the C library for cores beside far memory and their hosts, which the command contains.
 
 use crate::console::Console;
 use crate::files;
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<Outcome, F
     Ok(Outcome::Yes)
 }
 
-/// What one does next.
+/// Next commands for the user.
 const NEXT: &str = "\
   riscv64-unknown-elf-gcc @nearmemory/host.flags \\
     docs/riscv/accumulator/host.c -o host.elf

@@ -1,4 +1,4 @@
-//! `cohkit link`: what one gets of a link, for people and programs.
+//! `cohkit link`: latencies and rates of a link, as text and JSON.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -10,29 +10,29 @@ use cohkit_link::Lanes;
 use serde_json::json;
 use std::fmt::Write;
 
-/// What is asked of a link; what is not given is as usual for it.
+/// Configuration of a link; `None` selects the link's usual value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// Lanes that work.
+    /// Number of working lanes.
     pub lanes: Option<u64>,
-    /// Most bytes of data in a message or packet.
+    /// Maximum data of a message or packet, in bytes.
     pub payload: Option<u64>,
-    /// Nanoseconds of one way.
+    /// One-way delay, in nanoseconds.
     pub delay_ns: u64,
-    /// Bit errors per bit.
+    /// Bit error rate, in errors per bit.
     pub bit_errors: f64,
-    /// The seed of these.
+    /// Seed of the bit errors.
     pub seed: u64,
-    /// Bytes of transfers by DMA, if they are asked for.
+    /// Size of DMA transfers in bytes, if these are to be measured.
     pub dma: Option<u64>,
 }
 
-/// What `cohkit link --json` prints, or why there is no such link.
+/// Returns the JSON of `cohkit link --json`.
 ///
 /// # Errors
-/// If the link does not have what is asked; the message names what it has.
+/// The link cannot be configured in this way; the message lists the valid values.
 pub fn answer(asked: &Asked) -> Result<serde_json::Value, String> {
     let question = question(asked)?;
     let transfers = transfers(asked, &question)?;
@@ -68,9 +68,9 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
     Ok(Outcome::Yes)
 }
 
-/// Longer ways take no part in a machine, and more memory.
+/// Maximum one-way delay, in nanoseconds; longer delays do not occur in a machine, and take more memory.
 const LONGEST_NS: u64 = 10_000;
-/// Beyond this hardly anything arrives.
+/// Maximum bit error rate; beyond it hardly any message arrives.
 const MOST_ERRORS: f64 = 1e-4;
 
 fn question(asked: &Asked) -> Result<Question, String> {
@@ -125,7 +125,7 @@ fn question(asked: &Asked) -> Result<Question, String> {
     })
 }
 
-/// Transfers by DMA, if they are asked for.
+/// DMA transfers in both directions, if they are requested.
 fn transfers(asked: &Asked, question: &Question) -> Result<Vec<Transfers>, String> {
     let Some(bytes) = asked.dma else {
         return Ok(Vec::new());
@@ -140,7 +140,7 @@ fn transfers(asked: &Asked, question: &Question) -> Result<Vec<Transfers>, Strin
     Ok(both.into())
 }
 
-/// What is told of transfers, for people.
+/// DMA transfers as text.
 fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     let mut text = String::new();
     for of in transfers {

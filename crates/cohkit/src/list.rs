@@ -1,4 +1,5 @@
-//! `cohkit list` and `cohkit platform`: what ships, each with a line of explanation, and a machine with its origins.
+//! `cohkit list` and `cohkit platform`: shipped items with a line of explanation each, and a platform's quantities with
+//! their origins.
 
 use crate::console::Console;
 use crate::deliver;
@@ -16,7 +17,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The experiments of the Python package, which a test compares with this.
+/// Experiments of the Python package; a test compares them with this list.
 const EXPERIMENTS: [(&str, &str); 38] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
@@ -169,14 +170,14 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
 ];
 
-/// A kind of things that ship: its key, how one of them is used, and each with its line.
+/// A kind of shipped items: its key, the command that uses one, and the items with their descriptions.
 struct Shelf {
     key: &'static str,
     used: &'static str,
     things: Vec<(String, String)>,
 }
 
-/// Everything that ships.
+/// Returns all shipped items by kind.
 fn shelves() -> Vec<Shelf> {
     let pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
     let protocols = PROTOCOLS
@@ -213,7 +214,7 @@ fn shelves() -> Vec<Shelf> {
     ]
 }
 
-/// The text of what ships under a name, if it has one.
+/// Contents of the shipped protocol or platform of this name.
 fn text_of(name: &Path) -> Result<&'static str, Failure> {
     let shown = name.display().to_string();
     let platform = || Platform::shipped_text(&shown);

@@ -1,4 +1,4 @@
-//! `cohkit litmus`: what programs of a few threads may show, and what they show on a protocol.
+//! `cohkit litmus`: outcomes of small programs that a memory model allows, and outcomes on a protocol.
 
 mod timed;
 
@@ -43,17 +43,17 @@ pub struct Test {
     program: Program,
     /// The expectation that the file states.
     expected: Option<Observation>,
-    /// The kinds of remotes that its threads run on, if that makes a difference or was asked for.
+    /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given.
     kinds: Option<Kinds>,
-    /// A letter for each of its writes, if these are made so.
+    /// One letter for the variant of each write, if variants were selected.
     stores: Option<String>,
 }
 
 impl Test {
-    /// A classic shape.
+    /// Returns the classic shape of this name.
     ///
     /// # Errors
-    /// There is none of this name; the text says which is near, for people.
+    /// No shape has this name; the text suggests a similar name to the user.
     pub fn shape(name: &str) -> Result<Test, String> {
         if let Some(program) = named(name) {
             return Ok(Test::new(program));
@@ -66,10 +66,10 @@ impl Test {
         ))
     }
 
-    /// Reads the text of a test, which came from a file of this name.
+    /// Parses a test from a file of this name.
     ///
     /// # Errors
-    /// What is wrong with it, with the keys of errors of protocol texts.
+    /// The error of the test as JSON, with the keys of errors of protocol files.
     pub fn parse(file: &str, text: &str) -> Result<Test, Value> {
         let program = herd::read(text).map_err(|error| {
             let notes: Vec<_> = error.help.iter().map(|help| (None, help.clone())).collect();
@@ -101,10 +101,11 @@ impl Test {
         }
     }
 
-    /// The test with its threads on caches of these kinds; or every way of placing them, where kinds have rows of their own.
+    /// Returns the test on caches of these kinds. Without `kinds`, returns every placement if kinds have rows of their
+    /// own.
     ///
     /// # Errors
-    /// What is wrong with the kinds.
+    /// The kinds are invalid.
     pub fn placed(self, kinds: Option<&str>, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
         let placed = match kinds {
             Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
@@ -119,22 +120,23 @@ impl Test {
         Ok(placed.map_err(wrong)?.into_iter().map(of).collect())
     }
 
-    /// The kinds of remotes that its threads run on.
+    /// Kinds of remotes that the threads run on, by default the first kind.
     fn kinds(&self) -> Kinds {
         let first = || Kinds::from(self.program.threads.len() as u8);
         self.kinds.clone().unwrap_or_else(first)
     }
 
-    /// Their names, if that makes a difference or was asked for.
+    /// Names of these kinds, if the test has a placement.
     fn on(&self, source: Option<&Source>) -> Option<Vec<String>> {
         let names = self.kinds.as_ref()?.names(&source?.protocol);
         Some(names.into_iter().map(String::from).collect())
     }
 
-    /// The test with its writes made by these accesses of a text, or by all mixes of them; the name says which.
+    /// Returns the test with its writes made by these store variants of the protocol, or by all mixes of them. The mix
+    /// becomes part of the name.
     ///
     /// # Errors
-    /// What is wrong with the letters.
+    /// The letters are invalid.
     pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
             "every" => mixes::every(protocol, &self.kinds(), &self.program),
@@ -159,30 +161,32 @@ impl Test {
     }
 }
 
-/// What is asked of a test.
+/// Options of a test.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What stands between threads and caches, as the command names it; what the protocol asks for if not given.
+    /// Core model by the name of its option; by default that of the protocol.
     pub cores: Option<String>,
-    /// What the ends are compared with, as the command names it; what the protocol or the cores promise if not given.
+    /// Memory model to compare outcomes with, by the name of its option; by default that of the protocol or of the
+    /// cores.
     pub model: Option<String>,
-    /// How often caches give lines up, at most.
+    /// Maximum number of lines or permissions that caches give up on their own, in total.
     pub gives_up: u8,
-    /// States to visit, at most.
+    /// Maximum number of states.
     pub max_states: usize,
-    /// Whether the shortest way to what decides is told, too.
+    /// True to include the shortest path to the deciding outcome.
     pub chart: bool,
-    /// The seed of the first run in the simulator, and how many there are; every order is tried if not given.
+    /// First seed and number of runs in the simulator; `None` explores every order of events.
     pub simulate: Option<(u64, u64)>,
-    /// What decides the outcome beside violations, as the command names it: the condition, if not given, or the file.
+    /// Basis of the outcome besides violations, by the name of its option: the file's expectation, or by default the
+    /// condition.
     pub expect: Option<String>,
 }
 
-/// Why a test is not judged.
+/// Reason why a test has no verdict.
 pub enum NotJudged {
-    /// No home can be constructed from the text.
+    /// No home can be constructed for the protocol.
     NoHome(Box<Source>, ConstructionError),
-    /// Anything else.
+    /// Any other failure.
     Failure(Failure),
 }
 
@@ -192,10 +196,10 @@ impl From<Failure> for NotJudged {
     }
 }
 
-/// Judges one test on a protocol, or by the model alone: what `cohkit litmus --json` tells of it.
+/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone.
 ///
 /// # Errors
-/// Why it is not judged.
+/// The test has no verdict.
 pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result<Value, NotJudged> {
     let cores = asked.cores.as_deref().map(chosen).transpose()?;
     let model = asked.model.as_deref().map(chosen).transpose()?;
@@ -222,7 +226,7 @@ pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result
     }
 }
 
-/// The value of an option by its name, in which programs write `_` for `-`.
+/// Parses the value of an option by its name, in which Python writes `_` for `-`.
 fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
     T::from_str(&name.replace('_', "-"), false).map_err(|_| {
         let all = T::value_variants().iter().filter_map(T::to_possible_value);
@@ -234,24 +238,24 @@ fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
     })
 }
 
-/// What threads run on: a protocol, in front of another if there are two levels, or memory that acts at once.
+/// Memory system under the threads: one protocol, or two levels; without a protocol, the memory model alone decides.
 #[derive(Clone, Copy)]
 pub struct On<'s> {
-    /// The text of the protocol, of two levels that of the upper one.
+    /// Protocol; of two levels, the upper one.
     pub source: Option<&'s Source>,
-    /// The text of the level below it.
+    /// Protocol of the level below it.
     pub lower: Option<&'s Source>,
-    /// The file that says so, which composes others if there are two levels.
+    /// Protocol file as given: a composition if there are two levels.
     pub file: Option<&'s Path>,
 }
 
-/// How a test is run.
+/// Options of a run, with defaults applied.
 #[derive(Clone, Copy)]
 struct How {
     cores: Cores,
-    /// What the ends are compared with.
+    /// Memory model to compare outcomes with.
     model: Model,
-    /// Whether the protocol guarantees that model, so that every other outcome is a violation.
+    /// True if the protocol guarantees this model, so that every other outcome is a violation.
     guaranteed: bool,
     gives_up: u8,
     max_states: usize,
@@ -263,14 +267,14 @@ impl On<'_> {
         self.source.map(|source| source.protocol.name.as_str())
     }
 
-    /// What was not asked for otherwise is as the protocol says.
+    /// Fills in the protocol's defaults for options that were not given.
     fn how(
         &self,
         (cores, model): (Option<Between>, Option<Compared>),
         (gives_up, max_states): (u8, usize),
         expect: Expect,
     ) -> How {
-        // Cores are before the caches of the lower level.
+        // Cores are connected to the caches of the lower level.
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
         let kept = protocol.and_then(|protocol| protocol.kept);
         let between = match (cores, kept) {
@@ -307,7 +311,8 @@ impl On<'_> {
 }
 
 impl How {
-    /// Whether the outcomes are those that the file expects, if it decides the exit code; null where that is not decided.
+    /// JSON value: true if the file's expectation is met, and null if undecided; `None` if it does not determine the
+    /// exit code.
     fn as_expected(&self, outcome: Outcome) -> Option<Value> {
         let met = match outcome {
             Outcome::Yes => json!(true),
@@ -326,34 +331,34 @@ impl How {
         }
     }
 
-    /// The ends that the model allows.
+    /// Returns the outcomes that the model allows.
     fn allowed(&self, program: &Program) -> Result<BTreeSet<End>, Failure> {
         axioms::allowed(program, self.model)
             .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))
     }
 }
 
-/// What is told of a test.
+/// Result of a test, in each form of output.
 struct Report {
     outcome: Outcome,
     text: String,
     json: Value,
 }
 
-/// What came of one test in which every order was tried.
+/// Result of one test that was explored in every order of events.
 struct Judged {
-    /// The file; none of a shape.
+    /// File of the test; `None` for a shape.
     file: Option<String>,
     program: Program,
-    /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
+    /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     found: Found,
     how: How,
-    /// The observation that decides the exit code, where the condition does not.
+    /// Outcomes required for exit code 0.
     expected: Expected,
-    /// The outcomes that the model allows.
+    /// Outcomes that the model allows.
     allowed: BTreeSet<End>,
-    /// The shortest way to what decides, if it is to be drawn and there is one.
+    /// Shortest path to the deciding outcome, if it is to be drawn and exists.
     way: Option<Shortest>,
 }
 
@@ -388,7 +393,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         (gives_up, max_states),
         options.expect,
     );
-    // All are read before the first is run: what is wrong with the last is not found out after hours.
+    // Read all tests before the first run: an error in the last one must not appear after hours.
     let mut outcome = Outcome::Yes;
     let mut tests = Vec::new();
     for file in &options.files {
@@ -449,7 +454,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     Ok(outcome)
 }
 
-/// Tests that each becomes several; what is wrong with one is said.
+/// Expands each test into several; reports the errors of single tests.
 fn each_becomes(
     tests: Vec<Test>,
     becomes: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
@@ -465,7 +470,7 @@ fn each_becomes(
     all
 }
 
-/// What is told of one test: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
+/// Runs one test: on a protocol in every order of events, on threads of the simulator, or by the memory model alone.
 fn reported(
     test: &Test,
     on: On,
@@ -494,7 +499,7 @@ fn reported(
     })
 }
 
-/// What one test comes to, in every order of events on a protocol or by the model alone.
+/// Result of one test, in every order of events on a protocol or by the memory model alone.
 fn judged(
     test: &Test,
     on: On,
@@ -539,13 +544,13 @@ fn judged(
     })
 }
 
-/// What is wrong with one test keeps no other from being run.
+/// Reports the failure of one test; the other tests still run.
 fn said(failure: &Failure, console: &mut Console) -> Outcome {
     console.say(&failure.message);
     failure.outcome
 }
 
-/// A test: what has no ending is meant as the name of a shape. A file goes before that.
+/// Reads a test. A plain name without the extension `.litmus` is the name of a shape, unless such a file exists.
 fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
     let file = files::named(file);
@@ -565,14 +570,14 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     Ok(Test::from_file(&name, &text, program))
 }
 
-/// The home of so many caches.
+/// Constructs the home for this number of caches.
 fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
     construct::home(&source.protocol, caches)
         .map_err(|error| NotJudged::NoHome(Box::new(source.clone()), error))
 }
 
-/// The shortest way to what decides: an end that the model forbids, or one that the condition speaks of; or to where nothing
-/// leads on.
+/// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
+/// deadlock or livelock, the path leads to a stuck state.
 fn way(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
@@ -623,27 +628,27 @@ fn on_protocol(
         }
     };
     match found {
-        // Placed on other kinds, the threads may run.
+        // The threads may run when placed on other kinds.
         Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(found),
         Found::Lacks(what) | Found::Cannot(what) => Err(cannot(source, program, &what).into()),
         found => Ok(found),
     }
 }
 
-/// The protocol is none that the test can be run on.
+/// Error: the test cannot run on this protocol.
 fn cannot(source: &Source, program: &Program, what: &str) -> Failure {
     let (path, test) = (source.path.display(), &program.name);
     let said = format!("error: {path}: cannot run {test}: {what}");
     Failure::new(Outcome::BadInput, said)
 }
 
-/// The kinds of remotes that threads run on, in words.
+/// Kinds of remotes that threads run on, as text.
 fn placed(kinds: Option<&[String]>) -> String {
     let all = kinds.map(|kinds| format!(" ({})", kinds.join(", ")));
     all.unwrap_or_default()
 }
 
-/// What stands between threads and caches, in words.
+/// Core model as text.
 fn between(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in order",
@@ -652,7 +657,7 @@ fn between(cores: Cores) -> &'static str {
     }
 }
 
-/// Compares outcomes with those that a model allows.
+/// Comparison of outcomes with those that the model allows, as text.
 fn relation<'e>(ends: impl Iterator<Item = &'e End>, how: &How, allowed: &BTreeSet<End>) -> String {
     let (model, mut count, mut more) = (how.model, 0, 0);
     for end in ends {
@@ -672,7 +677,7 @@ fn relation<'e>(ends: impl Iterator<Item = &'e End>, how: &How, allowed: &BTreeS
     }
 }
 
-/// The observation of a condition with its counts, in the words of the herd tools; the outcomes alone where there is none.
+/// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
 fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e End> + Clone) -> String {
     let count = ends.clone().count();
     let all = counted(count as u64, "outcome");
@@ -688,7 +693,7 @@ fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e End> + Clone) 
     format!("{observation}, {satisfying} of {all}: `{quantifier}` {holds}")
 }
 
-/// The observation of a condition, for programs; nothing where there is no outcome.
+/// Observation of the condition for JSON; `None` if there is no outcome.
 fn observation<'e>(
     program: &Program,
     ends: impl Iterator<Item = &'e End> + Clone,
@@ -699,7 +704,7 @@ fn observation<'e>(
     observation.map(|observation| observation.to_string().to_lowercase())
 }
 
-/// Lists outcomes: those that satisfy the condition are marked, and those that the model forbids.
+/// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
 fn listed<'e>(
     program: &Program,
     ends: impl Iterator<Item = (&'e End, String)>,
@@ -718,14 +723,14 @@ fn listed<'e>(
     ends.map(line).collect()
 }
 
-/// Outcomes that a test has to show for exit code 0, where nothing is violated.
+/// Outcomes that a test must show for exit code 0, if nothing is violated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expected {
-    /// Those of which the condition holds.
+    /// Outcomes that fulfil the condition with its quantifier.
     Condition,
-    /// Those with this observation.
+    /// Outcomes with this observation.
     Exactly(Observation),
-    /// All that the model allows.
+    /// Any outcomes that the model allows.
     Allowed,
 }
 
@@ -740,7 +745,7 @@ impl Expected {
             Quantifier::Forall => Some(Observation::Always),
         });
         match expected {
-            // A protocol may be stronger than what a test permits.
+            // A protocol may be stronger than the test permits.
             None | Some(Observation::Sometimes) if on_protocol => Expected::Allowed,
             Some(observation) => Expected::Exactly(observation),
             None => Expected::Condition,
@@ -759,7 +764,7 @@ impl Expected {
     }
 }
 
-/// Names the way in which threads never end.
+/// Description of a deadlock or livelock.
 fn stuck(livelock: bool) -> &'static str {
     match livelock {
         false => "deadlock: no step is possible, and threads have not ended",
@@ -767,7 +772,7 @@ fn stuck(livelock: bool) -> &'static str {
     }
 }
 
-/// What is asked, for programs.
+/// Quantifier of the condition, for JSON.
 fn asked(program: &Program) -> &'static str {
     match program.quantifier {
         Quantifier::Exists => "exists",
@@ -776,7 +781,7 @@ fn asked(program: &Program) -> &'static str {
     }
 }
 
-/// The cores, for programs.
+/// Core model, for JSON.
 fn key(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in_order",
@@ -785,7 +790,7 @@ fn key(cores: Cores) -> &'static str {
     }
 }
 
-/// The values of an end, for programs.
+/// Values of an outcome, for JSON.
 fn values(program: &Program, end: &End) -> Value {
     let values = end.0.iter();
     let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
@@ -793,7 +798,7 @@ fn values(program: &Program, end: &End) -> Value {
 }
 
 impl Judged {
-    /// Whether an outcome is none that the protocol guarantees.
+    /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
             Found::Ends { ends, .. } => self.how.guaranteed && !ends.is_subset(&self.allowed),
@@ -816,7 +821,7 @@ impl Judged {
         }
     }
 
-    /// The shortest path and its chart, if there is one.
+    /// Shortest path with its chart; empty if there is none.
     fn drawn(&self, charts: &Text) -> String {
         let path = self.way.as_ref();
         path.map(|path| drawn(path, charts)).unwrap_or_default()

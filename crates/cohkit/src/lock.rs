@@ -1,24 +1,24 @@
-//! A folder that one process at a time writes to.
+//! Exclusive lock on a folder for one process at a time.
 
 use crate::files;
 use crate::outcome::{Failure, Outcome};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The file in the folder that is locked. A folder itself cannot be locked on network file systems.
+/// Name of the locked file in the folder. Network file systems cannot lock a folder itself.
 const NAME: &str = "in-use.lock";
 
-/// Holds a folder until it is dropped, or the process ends in whatever way: the system lets go of it then.
+/// Lock on a folder, held until this is dropped. If the process ends in any other way, the system releases it.
 pub(crate) struct Lock {
     path: PathBuf,
     _file: File,
 }
 
 impl Lock {
-    /// Holds this folder, which is there.
+    /// Locks an existing folder.
     ///
     /// # Errors
-    /// If another process, or another check of this one, holds it, or no file can be written there.
+    /// Another process, or another check of this process, holds the lock, or no file can be written there.
     pub(crate) fn of(folder: &Path) -> Result<Lock, Failure> {
         let path = folder.join(NAME);
         loop {
@@ -35,8 +35,8 @@ impl Lock {
                     ),
                 ));
             }
-            // Whoever held it before may have removed the file between our opening and our locking it:
-            // then the lock is on a file that nobody else finds any more.
+            // The previous holder may have removed the file between our opening and our locking it: the lock is then on
+            // a file that no other process can find.
             if is_at(&file, &path) {
                 return Ok(Lock { path, _file: file });
             }
@@ -46,12 +46,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while it is still locked. What stays does no harm.
+        // Removed while still locked. A remaining file does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether the lock is ours now. A file system that has no locks does not keep anyone from keeping checkpoints.
+/// Returns true unless another holder has the lock. A file system without locks does not prevent checkpoints.
 #[cfg(unix)]
 fn try_lock(file: &File) -> bool {
     use rustix::fs::{flock, FlockOperation};
@@ -64,7 +64,7 @@ fn try_lock(_file: &File) -> bool {
     true
 }
 
-/// Whether this open file is the one that has this name.
+/// Returns true if the open file is the one at this path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -5,13 +5,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{stderr, stdout, IsTerminal, Write};
 use std::process::ExitCode;
 
-/// The system's allocator; where it has no memory left, the command ends as one that could not run.
+/// The system's allocator; without free memory, the command ends with the outcome `CouldNotRun`.
 struct OrCouldNotRun;
 
 #[global_allocator]
 static ALLOCATOR: OrCouldNotRun = OrCouldNotRun;
 
-// SAFETY: everything is asked of the system's allocator, and given back to it, as it came.
+// SAFETY: all calls are passed on unchanged to the system's allocator.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for OrCouldNotRun {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -36,7 +36,7 @@ fn given(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// Says so and ends at once: whatever else is done might ask for memory again.
+/// Prints an error and exits immediately: any other action might allocate memory again.
 #[cold]
 #[cfg(unix)]
 #[allow(unsafe_code)]
@@ -44,7 +44,7 @@ fn no_memory() {
     const SAID: &[u8] = b"error: there is no more memory\n  \
         help: limits such as `ulimit -v` may be wider; `--max-memory SIZE` lets a check give up before, \
         and fewer `--threads` take less\n";
-    // SAFETY: the bytes are there, and neither call comes back to what was interrupted here.
+    // SAFETY: the bytes are static, and the process exits without a return to the interrupted allocation.
     unsafe {
         libc::write(libc::STDERR_FILENO, SAID.as_ptr().cast(), SAID.len());
         libc::_exit(i32::from(cohkit::Outcome::CouldNotRun.code()));
@@ -55,22 +55,22 @@ fn no_memory() {
 #[cfg(not(unix))]
 fn no_memory() {}
 
-/// Files that grow beyond a limit are to fail to be written, which can be told, and not to end the command.
+/// Ignores the signal for files beyond a size limit: writing then fails with an error that can be reported.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn outlive_limits_of_files() {
-    // SAFETY: nothing else handles this signal.
+    // SAFETY: no other code handles this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 #[cfg(not(unix))]
 fn outlive_limits_of_files() {}
 
-/// Whether the locale, as POSIX finds it, has characters beyond ASCII in UTF-8.
+/// Returns true if the locale, as POSIX determines it, has a UTF-8 encoding.
 fn is_utf8() -> bool {
     let named = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
     let first = named.into_iter().flatten().find(|name| !name.is_empty());
-    // Who has named none may be in a container, whose terminal is one of today.
+    // Without a locale the command may run in a container, whose terminal supports UTF-8.
     first.is_none_or(|name| {
         let name = name.to_string_lossy().to_lowercase();
         name.contains("utf-8") || name.contains("utf8")

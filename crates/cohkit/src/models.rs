@@ -1,4 +1,4 @@
-//! Verdicts on Murphi models, as `cohkit check` and the Python package both give them.
+//! Verdicts on Murphi models, for `cohkit check` and the Python package.
 
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
@@ -21,25 +21,25 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Whether a file is a Murphi model.
+/// Returns true if the file is a Murphi model, by its extension `.m`.
 pub(crate) fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "m")
 }
 
-/// How a model is read.
+/// Options for reading a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// Whose Murphi it is.
+    /// Dialect of Murphi.
     pub dialect: Dialect,
-    /// Which states are deadlocks.
+    /// Definition of a deadlock.
     pub deadlock: Deadlock,
 }
 
 impl Reading {
-    /// Reads the text of a model, which is named after its file. With it comes what is probably not meant.
+    /// Parses a model, which is named after its file. Also returns warnings about probable mistakes.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// All errors of the text.
     pub fn read(
         self,
         path: &Path,
@@ -53,7 +53,7 @@ impl Reading {
     }
 }
 
-/// Reads a model. What is probably not meant in it is said.
+/// Reads a model, and prints warnings about probable mistakes.
 pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
     let (file, colour) = (path.display().to_string(), console.terminal.colour);
@@ -71,7 +71,7 @@ pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Resu
     Ok(model)
 }
 
-/// Errors of a text as JSON, with the keys of those of protocol texts.
+/// Errors of a model as JSON, with the keys of errors of protocol files.
 pub fn model_diagnostics_json(
     diagnostics: &[cohkit_murphi::Diagnostic],
     file: &str,
@@ -91,7 +91,7 @@ pub fn model_diagnostics_json(
     diagnostics.iter().map(entry).collect()
 }
 
-/// A verdict on a model.
+/// Verdict on a model.
 pub struct Judged {
     pub(crate) report: Report,
     pub(crate) explanation: Option<Explanation>,
@@ -100,7 +100,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The entry that `docs/output.md` describes.
+    /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, model: &Model) -> Value {
         let charts = trace(&self.report).map(|trace| &trace.sequence);
         let charts = charts.filter(|sequence| !sequence.steps.is_empty());
@@ -118,10 +118,10 @@ impl Judged {
     }
 }
 
-/// Judges a model, of a file with this name. Of the request everything counts but what is for systems.
+/// Checks a model from a file with this name. Ignores those fields of the request that apply to systems of protocols.
 ///
 /// # Errors
-/// What is wrong with the model or with its checkpoints.
+/// The model is invalid, or its checkpoints are unusable.
 pub fn judge_model(
     model: &Model,
     path: &Path,
@@ -165,7 +165,7 @@ pub(crate) fn bad(path: &Path, why: &str) -> Failure {
     Failure::new(Outcome::BadInput, message)
 }
 
-/// The trace of a violation, or of a limit that is run over.
+/// Trace of a violation, or of an exceeded limit.
 pub(crate) fn trace(report: &Report) -> Option<&Trace> {
     match &report.outcome {
         cohkit_engine::Outcome::Violated { trace, .. }
@@ -174,7 +174,7 @@ pub(crate) fn trace(report: &Report) -> Option<&Trace> {
     }
 }
 
-/// The verdict for people: a violation with the rules that lead to it.
+/// Verdict as text; a violation comes with the rules that lead to it.
 pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = effort(report);
@@ -201,7 +201,7 @@ pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
         ..
     } = &report.outcome
     {
-        // No way shows what is met nowhere.
+        // No trace can show that a state is unreachable.
         return text;
     }
     let _ = write!(text, "\n{trace}\n");

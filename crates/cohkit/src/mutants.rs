@@ -1,4 +1,4 @@
-//! `cohkit mutants`: what becomes of a protocol text with one change, for people and programs.
+//! `cohkit mutants`: verdicts on protocol files with one change each, as text and JSON.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How often the bar is moved on.
+/// Interval between updates of the progress bar.
 const MOMENT: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<Outcome, Failure> {
@@ -81,7 +81,8 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
         .unwrap_or(Outcome::Yes))
 }
 
-/// Outcome of a fate: yes if the change is noticed or makes no difference, no if it survives, undecided at a limit.
+/// Outcome of a mutant's verdict: yes if the change is detected or makes no difference, no if it survives, undecided at
+/// a limit.
 fn outcome(fate: Fate) -> Outcome {
     match fate {
         Fate::Rejected | Fate::Refuted | Fate::Bisimilar => Outcome::Yes,
@@ -90,7 +91,7 @@ fn outcome(fate: Fate) -> Outcome {
     }
 }
 
-/// What becomes of those that were chosen, in their order; nothing if Ctrl-C came first.
+/// Verdicts on the chosen mutants, in their order; `None` if interrupted.
 fn fates(
     options: &options::Mutants,
     judge: &Judge,
@@ -138,7 +139,7 @@ fn fates(
     (fates.len() == chosen.len()).then(|| fates.into_values().collect())
 }
 
-/// How many ended how, then by kind, then those of which nobody is told that something is wrong.
+/// Numbers of verdicts in total and by kind of change, then each mutant that survives or is undecided.
 fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, Fate)]) -> String {
     let name = &source.protocol.name;
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Why something that runs in time does not.
+//! Errors of simulations and applications.
 
 use crate::outcome::Failure;
 use crate::protocols::Source;
@@ -6,35 +6,35 @@ use cohkit_protocol::construct::ConstructionError;
 use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::platform::text::PlatformError;
 
-/// Why there is no simulation, or it did not end.
+/// Reason why a simulation did not start, or did not end.
 #[derive(Debug)]
 pub enum NotRun {
-    /// Something is asked for that cannot be.
+    /// The request is invalid.
     Input {
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do about it.
+        /// Suggested remedy.
         help: Option<String>,
     },
-    /// The text of a platform is wrong.
+    /// A platform file has errors.
     Platform {
-        /// The name to show.
+        /// File name to show.
         file: String,
-        /// The text.
+        /// Contents of the file.
         text: String,
-        /// All its errors, of which there is at least one.
+        /// All errors, at least one.
         errors: Vec<PlatformError>,
     },
-    /// A trace of memory is wrong, or cannot be read.
+    /// A memory trace is invalid or unreadable.
     Trace {
-        /// The name to show.
+        /// File name to show.
         file: String,
-        /// What is wrong.
+        /// Description of the error, with its line if it has one.
         error: ReadError,
     },
-    /// There is no home to run for this text.
+    /// No home can be constructed for this protocol.
     NoHome(Box<Source>, ConstructionError),
-    /// The machine would not let us, or it was stopped.
+    /// The operating system refused an operation, or the run was interrupted.
     Failure(Failure),
 }
 

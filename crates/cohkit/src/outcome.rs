@@ -1,28 +1,28 @@
-//! How a command ends: its exit code, and what is said when it cannot go on.
+//! Outcome of a command: its exit code, and the error message of a command that failed.
 
 use std::process::ExitCode;
 
-/// How a command ended, from best to worst: where several outcomes meet, the worst wins. A violation wins over a search that a
-/// limit ended, as nothing that the rest of the search finds takes the violation back.
+/// Outcome of a command, ordered from best to worst; of several outcomes, the worst wins. A violation wins over a
+/// search that a limit ended: the rest of the search cannot take the violation back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Outcome {
-    /// The answer is yes: everything asked for holds, or was done.
+    /// Success: everything requested holds, or was done.
     #[default]
     Yes,
-    /// A limit was reached before the answer was known.
+    /// A limit was reached before the verdict was known.
     Undecided,
-    /// The answer is no: a property is violated.
+    /// A property is violated.
     No,
-    /// Some input is wrong: the command line, a missing file, a protocol text.
+    /// Invalid input: the command line, a missing file, a protocol file.
     BadInput,
-    /// The machine would not let us: no permission, disk full.
+    /// The operating system refused an operation: no permission, disk full.
     CouldNotRun,
-    /// Stopped by Ctrl-C.
+    /// Interrupted by Ctrl-C.
     Interrupted,
 }
 
 impl Outcome {
-    /// The process exit code.
+    /// Returns the exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Outcome::Yes => 0,
@@ -41,17 +41,17 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Why a command cannot go on.
+/// Failure that ends a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// How the command ends.
+    /// Outcome of the command.
     pub outcome: Outcome,
-    /// What is written to standard error, complete with place and remedy; without the last newline.
+    /// Message for standard error, with the place and the remedy, without the last newline.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure that ends the command in this way, with this message.
+    /// Creates a failure with this outcome and message.
     pub fn new(outcome: Outcome, message: impl Into<String>) -> Failure {
         Failure {
             outcome,

@@ -1,5 +1,5 @@
-//! What a compiled program reaches outside: the streams of the command, and files if it is given some; and how it is told
-//! where in its source it stands.
+//! Host I/O of a guest program: the streams of the command, and files of a folder if the user names one. Also
+//! descriptions of places in the program's source.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -13,11 +13,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A line of output is handed on once it has so many bytes, though it has not ended.
+/// Maximum bytes of an unfinished output line before it is printed.
 const LONGEST: usize = 1 << 13;
 
-/// Where a core stands: the address, the instruction if it could be read, and as far as they are known the function and the
-/// line of the source, with the lines that call what is part of the function.
+/// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
+/// known. For inlined code, the calling lines follow.
 pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
     let mut place = format!("{pc:#x}");
     if !instruction.is_empty() {
@@ -29,7 +29,7 @@ pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> S
     place
 }
 
-/// The jump that led to where no instruction can be carried out.
+/// Jump that led to an address without a valid instruction; empty for other exceptions.
 pub(crate) fn jump_origin(
     file: &[u8],
     image: &Image,
@@ -45,7 +45,7 @@ pub(crate) fn jump_origin(
     }
 }
 
-/// The size of the stack that is too small, with the remedy.
+/// Size of the stack that overflowed, with the remedy; empty for other exceptions.
 pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     match exception {
         Exception::StackOverflow(_) => format!(
@@ -55,7 +55,7 @@ pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     }
 }
 
-/// The function at an address, with the lines of its source as far as they are known.
+/// Function at an address, with the lines of its source if they are known.
 pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
     let (name, behind) = image.name(pc)?;
     let mut source = format!("{name} + {behind}");
@@ -66,7 +66,7 @@ pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
     Some(source)
 }
 
-/// A folder by the name that no link is part of.
+/// Canonical path of a folder, without symbolic links.
 pub(crate) fn real(folder: &Path) -> Result<PathBuf, Failure> {
     let shown = folder.display();
     match folder.canonicalize() {
@@ -82,25 +82,25 @@ pub(crate) fn real(folder: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What a program reaches: the streams of the command, and the files of a folder if it is given one.
+/// Host I/O of a guest program: stdio and an optional folder.
 pub(crate) struct Outside<'a, 'b> {
     pub(crate) console: &'a mut Console<'b>,
     folder: Option<PathBuf>,
     open: BTreeMap<u32, File>,
-    /// What was written to standard output and not yet printed.
+    /// Bytes for standard output that are not printed yet.
     printed: Vec<u8>,
-    /// What was written to standard error since the last whole line.
+    /// Bytes for standard error that are not printed yet.
     said: Vec<u8>,
-    /// Nanoseconds: instructions, or cycles, each of which takes one.
+    /// Time in nanoseconds; each instruction, or each cycle in timed runs, takes one.
     pub(crate) now: u64,
-    /// The first channel program that it asked for by a name that there is not.
+    /// First channel program that the guest opened by an unknown name.
     missing: Option<String>,
-    /// What has gone wrong with what it reaches.
+    /// First failure of host I/O.
     pub(crate) failure: Option<Failure>,
 }
 
 impl<'a, 'b> Outside<'a, 'b> {
-    /// These streams, and the files of a folder by its [`real`] name.
+    /// Creates the I/O on the console's streams. `folder` is a path from [`real`].
     pub(crate) fn new(console: &'a mut Console<'b>, folder: Option<PathBuf>) -> Outside<'a, 'b> {
         Outside {
             console,
@@ -116,10 +116,10 @@ impl<'a, 'b> Outside<'a, 'b> {
 }
 
 impl Outside<'_, '_> {
-    /// Hands on what has been written so far.
+    /// Prints all output written so far.
     pub(crate) fn flush(&mut self) {
         let printed = self.console.write(&std::mem::take(&mut self.printed));
-        // The first one is told.
+        // The first failure is reported.
         self.failure = self.failure.take().or(printed.err());
         let said = std::mem::take(&mut self.said);
         if !said.is_empty() {
@@ -128,13 +128,13 @@ impl Outside<'_, '_> {
         }
     }
 
-    /// Says something behind what the program has written.
+    /// Prints a message after the output of the program.
     pub(crate) fn say(&mut self, message: &str) {
         self.flush();
         self.console.say(message);
     }
 
-    /// Says which channel program it has asked for in vain, of those with these names.
+    /// Reports the unknown channel program that the guest opened, with the known names.
     pub(crate) fn tell_missing(&mut self, names: &[&str]) {
         if let Some(missing) = self.missing.take() {
             let there = match names {
@@ -154,8 +154,8 @@ impl Outside<'_, '_> {
         self.open.get_mut(&number).ok_or(Errno::BadFile)
     }
 
-    /// Where a file of the folder is, or will be. Neither `..` nor a link leads out of the folder; what is no plain file is
-    /// not opened, as it might let the program wait for ever.
+    /// Path of an existing or new file in the folder. Neither `..` nor a link leads out of the folder. Only regular
+    /// files are opened, as others might block the program forever.
     fn place(&self, name: &str) -> Result<PathBuf, Errno> {
         let folder = self.folder.as_ref().ok_or(Errno::Denied)?;
         let path = folder.join(name);
@@ -174,7 +174,7 @@ impl Outside<'_, '_> {
     }
 }
 
-/// What a program is told of an error.
+/// Error number for the guest program.
 fn errno(error: io::Error) -> Errno {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Errno::NotFound,
@@ -214,7 +214,7 @@ impl World for Outside<'_, '_> {
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
         let read = match file {
             0 => {
-                // What asks for it is shown before.
+                // Prompts are shown before the program waits for input.
                 self.flush();
                 io::stdin().read(bytes)
             }
@@ -230,7 +230,7 @@ impl World for Outside<'_, '_> {
             _ => return self.file(file)?.write(bytes).map_err(errno),
         };
         to.extend(bytes);
-        // C libraries may write every byte by itself.
+        // C libraries may write each byte separately.
         if bytes.contains(&b'\n') || to.len() > LONGEST {
             self.flush();
         }

@@ -1,4 +1,4 @@
-//! `cohkit play`: an application behind a home, with what it has counted and timed, or a chart of what went wrong.
+//! `cohkit play`: runs an application behind a home, and prints its counts and times, or a chart of its failure.
 
 use crate::composed::Texts;
 use crate::console::Console;
@@ -95,13 +95,13 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     Ok(match played {
         Ok(_) => Outcome::Yes,
         Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
-        // The two do not fit; neither is wrong by itself.
+        // Application and protocol are incompatible; neither is wrong by itself.
         Err(failure) if failure.kind == FailureKind::Incompatible => Outcome::BadInput,
         Err(_) => Outcome::No,
     })
 }
 
-/// The text of the home behind which the application stands, and that of the host's memory if it composes both.
+/// Protocol of the home behind which the application runs, and that of the host's memory if the composition has both.
 fn texts(
     options: &Options,
     platform: &Platform,
@@ -122,7 +122,7 @@ fn texts(
     }
 }
 
-/// What an application is made from.
+/// Parameters of an application as text.
 fn numbers(shipped: &Shipped) -> String {
     let mut text = format!("{}: {}\n\n", shipped.name, shipped.text);
     let width = shipped.parameters.iter().map(|p| p.name.len()).max();
@@ -134,7 +134,7 @@ fn numbers(shipped: &Shipped) -> String {
     text
 }
 
-/// What was played, for people.
+/// Result of a run as text.
 fn report(play: &Play, played: &Played, charts: &Text) -> String {
     let numbers = play.numbers.iter();
     let numbers: Vec<String> = numbers
@@ -206,7 +206,7 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
     text + &traffic
 }
 
-/// What messages have taken between hosts and inside them; nothing where there are no hosts.
+/// Messages and bytes between hosts, and bytes on meshes inside them, as text; empty without hosts.
 fn between(traffic: &[(String, Taken)]) -> String {
     let mut text = String::new();
     for (name, taken) in traffic {

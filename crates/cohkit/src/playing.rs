@@ -1,4 +1,4 @@
-//! Applications behind a home, as `cohkit play` and the Python package both run them.
+//! Applications behind a home, for `cohkit play` and the Python package.
 
 use crate::explained;
 use crate::files;
@@ -29,45 +29,45 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is asked for.
+/// Request to run an application.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The application's name.
+    /// Name of the application.
     pub application: String,
-    /// Its numbers, as `name=value`.
+    /// Parameters of the application, as `name=value`.
     pub with: Vec<String>,
-    /// Simulated time after which nothing more is begun, with its unit.
+    /// Simulated time, with its unit, after which no work is started.
     pub time: Option<String>,
-    /// Simulated time before which nothing is counted, with its unit.
+    /// Simulated time, with its unit, before which nothing is counted.
     pub warm_up: String,
-    /// Quantities of the platform that have been set, as `name=value`.
+    /// Quantities that were set on the platform, as `name=value`.
     pub settings: Vec<String>,
-    /// Sizes with which the text is read, as `name=value`.
+    /// Parameters with which the protocol is read, as `name=value`.
     pub sizes: Vec<String>,
-    /// What everything random follows from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Whether loads are compared with the last write and rights are watched.
+    /// True to compare loads with the last write, and to check permissions.
     pub oracle: bool,
-    /// Whether what it leaves for other programs to judge is given, too.
+    /// True to return the tables that the application leaves for other programs to check.
     pub tables: bool,
 }
 
-/// What has been measured and counted, or how the run failed.
+/// Measurements and counts, or the failure of the run.
 pub type Played = Result<Performance, Box<explain::Failure>>;
 
-/// An application that can be played.
+/// An application that is ready to run.
 pub struct Play {
-    /// The protocol.
+    /// Protocol of the home.
     pub source: Source,
-    /// What was asked for.
+    /// Request that this was made from.
     pub request: Request,
-    /// All numbers of the application, given or not.
+    /// All parameters of the application, with their defaults.
     pub numbers: Vec<(String, u64)>,
-    /// What it means.
+    /// Setup of the simulator.
     pub setup: Setup,
-    /// Whether it is told where the time of accesses goes.
+    /// True to record the latency breakdown of accesses.
     pub explain: bool,
-    /// Of what a timeline is drawn, if one is.
+    /// Selection of the timeline's events, if a timeline is recorded.
     pub timeline: Option<Filter>,
 }
 
@@ -90,7 +90,7 @@ fn wrong(what: String) -> NotRun {
     NotRun::Input { what, help: None }
 }
 
-/// What gives an application an end.
+/// Hint with the options that give an application an end.
 fn end(request: &Request) -> String {
     let numbers = endless(&request.application, &request.with, 1000);
     match numbers.is_empty() {
@@ -99,7 +99,7 @@ fn end(request: &Request) -> String {
     }
 }
 
-/// The options that would give an application an end by doing everything so often.
+/// Options that give an application an end, by doing everything `often` times; options that were given are left out.
 pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String {
     let given = |name: &str| {
         let mut with = with.iter().filter_map(|with| with.split_once('='));
@@ -123,10 +123,10 @@ pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String 
     numbers.join(" ")
 }
 
-/// The numbers of an application by name, as `name=value` each.
+/// Parses the parameters of an application, `name=value` each.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A parameter is malformed, or given twice.
 pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     let mut values = BTreeMap::new();
     for given in with {
@@ -144,7 +144,7 @@ pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     Ok(values)
 }
 
-/// The name of an application, and the file that it is to take its graph from, as in `sssp:FILE`.
+/// Splits an application from the file of its graph, as in `sssp:FILE`.
 fn of_file(part: &str) -> (&str, Option<&str>) {
     match part.split_once(':') {
         Some((name, file)) => (name, Some(file)),
@@ -152,13 +152,13 @@ fn of_file(part: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is said where a text of two levels is to be played.
+/// Error message for a protocol with two levels.
 pub const TWO_LEVELS: &str =
     "an application stands behind a home of one level, and the text has two";
 
 /// Reads the graph of an application.
 fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
-    // What takes none says so whatever the file.
+    // An unknown application is reported later, whatever the file.
     if !ALL.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
@@ -179,10 +179,10 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
         })
 }
 
-/// A scenario, with all its numbers.
+/// A scenario with all its parameters.
 type Asked = (Arc<dyn Playable>, Vec<(String, u64)>);
 
-/// The scenario that is asked for, or several side by side.
+/// Returns the requested scenario; several applications are combined into one.
 fn scenario(request: &Request) -> Result<Asked, NotRun> {
     let values = values(&request.with)?;
     let parts = request.application.split('+').map(of_file);
@@ -252,11 +252,11 @@ fn time(name: &str, text: &str) -> Result<u64, NotRun> {
 }
 
 impl Play {
-    /// Puts an application together with a platform on which the settings of the request are set, and with the text of the
-    /// host's memory if that is a space of its own there.
+    /// Sets up an application on a platform on which the settings of the request are set. `host` is the protocol of the
+    /// host's memory, if this is a space of its own.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// The request is invalid.
     pub fn new(
         source: Source,
         host: Option<Source>,
@@ -268,11 +268,11 @@ impl Play {
         Ok(Play { numbers, ..play })
     }
 
-    /// Puts an application of one's own together with a platform on which the settings of the request are set.
-    /// The request's name and numbers are not looked at.
+    /// Sets up a custom scenario on a platform on which the settings of the request are set. Ignores the name and
+    /// parameters in the request.
     ///
     /// # Errors
-    /// What is wrong with the rest of the request.
+    /// The rest of the request is invalid.
     pub fn of(
         source: Source,
         host: Option<Source>,
@@ -302,7 +302,7 @@ impl Play {
         if !request.oracle {
             setup.oracle = Level::Off;
         }
-        // What makes no sense is found out before anything has run.
+        // Reject invalid setups before anything runs.
         let endless =
             |play: &cohkit_sim::scenario::Play| play.until.is_none() && !play.scenario.has_end();
         let endless = setup.play.as_ref().is_some_and(endless);
@@ -324,10 +324,10 @@ impl Play {
         })
     }
 
-    /// Plays it for as long as `go_on` says so, which is asked now and then.
+    /// Runs the application while `go_on` returns true; it is called regularly.
     ///
     /// # Errors
-    /// It was stopped.
+    /// The run was interrupted, or its setup is invalid.
     pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
         let mut each = |_| go_on();
         let played = match (&self.timeline, self.explain) {
@@ -352,7 +352,7 @@ impl Play {
         }
     }
 
-    /// The value that `docs/output.md` describes.
+    /// JSON value, described in `docs/output.md`.
     pub fn json(&self, played: &Played, seconds: f64) -> Value {
         let played_well = played.as_ref().ok();
         let numbers = self.numbers.iter();
@@ -432,11 +432,11 @@ impl Play {
     }
 }
 
-/// Plays some side by side, at most so many at a time, and gives their values in their order. How many have ended is
-/// kept in `ended`; `cancel` is set from outside to stop soon.
+/// Runs applications concurrently on at most `threads` threads, and returns their values in their order. `ended` counts
+/// completed runs; setting `cancel` stops the others soon.
 ///
 /// # Errors
-/// They were stopped.
+/// The runs were interrupted.
 pub fn play_all(
     plays: &[&Play],
     threads: Option<usize>,
@@ -451,14 +451,14 @@ pub fn play_all(
     })
 }
 
-/// The quarters of what has been counted since a moment: how many each has, and how long they took.
+/// Quarters of the events counted since `begin`: the number in each, and its duration in nanoseconds.
 fn course_json(course: &Course, begin: u64) -> Value {
     let quarters = course.quarters(begin);
     let plain = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
     json!(quarters.map(|quarters| quarters.iter().map(plain).collect::<Vec<_>>()))
 }
 
-/// Durations as plain values.
+/// Distribution of durations as JSON, in nanoseconds.
 fn times_json(times: &Histogram) -> Value {
     let nanoseconds = |time: u64| time as f64 / 1000.0;
     let distribution = times.distribution().into_iter();

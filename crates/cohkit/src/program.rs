@@ -1,4 +1,5 @@
-//! `cohkit run`: a compiled program on a plain RV64 core, whose output, files and exit code are those of the command.
+//! `cohkit run`: runs a compiled program on a plain RV64 core, with the streams and files of the command. Exit code 1
+//! means that the program failed.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -11,10 +12,10 @@ use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Served, System};
 use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 
-/// Instructions between two looks at whether the user has stopped the command.
+/// Instructions, or cycles in timed runs, between two checks for an interrupt by the user.
 const TURN: u64 = 1 << 22;
 
-/// Most instructions by default, which take a minute or two.
+/// Default limit on instructions; a run of this length takes a minute or two.
 const MOST: u64 = 10_000_000_000;
 
 pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outcome, Failure> {
@@ -57,7 +58,7 @@ fn alone(
 ) -> Result<Outcome, Failure> {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
-    // Programs with a C library set their own.
+    // Initial stack pointer; programs with a C library set their own.
     hart.set_x(2, memory.end() - 64);
     hart.stack_ends = system.stack_ends();
     let most = options.most.unwrap_or(MOST);
@@ -65,7 +66,7 @@ fn alone(
     let outcome = loop {
         let left = most - hart.csrs.instret.min(most);
         let stop = if options.timed {
-            // No instruction takes less than a cycle, so there are no more of them than cycles.
+            // Every instruction takes at least one cycle, so the limit on cycles also limits instructions.
             let until = timed.now.saturating_add(TURN.min(left));
             timed.run(&mut hart, &mut memory, until).1
         } else {
@@ -137,13 +138,13 @@ fn alone(
     }
 }
 
-/// Where the program stands.
+/// Current position of the program.
 fn stands(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
     let place = outside::place(file, image, hart.pc, &instruction(hart, memory));
     format!("the program stands at {place}")
 }
 
-/// The instruction that a core stands before, if it can be read.
+/// Instruction at the program counter, if it is readable.
 fn instruction(hart: &Hart, memory: &Flat) -> String {
     let word = |length| memory.bytes(hart.pc, length);
     let Some(bytes) = word(4).or(word(2)) else {

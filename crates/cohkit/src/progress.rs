@@ -1,11 +1,11 @@
-//! How far long work has come, shown on a terminal and nowhere else.
+//! Progress of long work, shown only on a terminal.
 
 use crate::console::Terminal;
 use cohkit_engine::search::{Phase, Progress};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
-/// A bar on standard error; hidden where there is no terminal.
+/// Progress bar on standard error; hidden without a terminal.
 fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
     let target = if terminal.progress {
         ProgressDrawTarget::stderr()
@@ -25,11 +25,11 @@ fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBa
     bar
 }
 
-/// A bar on standard error for work whose amount is known; it goes when this is dropped.
+/// Progress bar for a known amount of work; cleared when dropped.
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// A bar for so many `things`; hidden where there is no terminal.
+    /// Creates a bar for `total` things; hidden without a terminal.
     pub fn new(name: String, total: u64, things: &str, terminal: &Terminal) -> Bar {
         let template = format!(
             "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {things}, {{per_sec}}, {{eta}} to go"
@@ -39,7 +39,7 @@ impl Bar {
         Bar(bar)
     }
 
-    /// Shows how much is done.
+    /// Shows the amount of work done.
     pub fn show(&self, done: u64) {
         self.0.set_position(done);
     }
@@ -51,12 +51,11 @@ impl Drop for Bar {
     }
 }
 
-/// A line on standard error that says what is being done, where nobody knows how far it has come; it goes when this is
-/// dropped.
+/// Status line for work of unknown length; cleared when dropped.
 pub(crate) struct Busy(ProgressBar);
 
 impl Busy {
-    /// A line with these words; hidden where there is no terminal.
+    /// Creates a line with this text; hidden without a terminal.
     pub fn new(doing: String, terminal: &Terminal) -> Busy {
         let bar = shown(None, "{spinner} {msg}, {elapsed}", terminal);
         bar.set_message(doing);
@@ -70,20 +69,20 @@ impl Drop for Busy {
     }
 }
 
-/// A line on standard error that says what a search is doing; it goes when this is dropped.
+/// Status line of a search; cleared when dropped.
 pub(crate) struct Line {
     bar: ProgressBar,
     name: String,
 }
 
 impl Line {
-    /// A line for the search of the system with this name; hidden where there is no terminal.
+    /// Creates a line for the search of the system with this name; hidden without a terminal.
     pub fn new(name: String, terminal: &Terminal) -> Line {
         let bar = shown(None, "{spinner} {msg}", terminal);
         Line { bar, name }
     }
 
-    /// Shows where the search is.
+    /// Shows the state of the search.
     pub fn show(&self, progress: &Progress) {
         let doing = match progress.phase {
             Phase::Explore => "exploring",
@@ -94,7 +93,7 @@ impl Line {
             Phase::Walk => ("steps to go", "steps"),
             _ => ("waiting", "states"),
         };
-        // Where there is nothing to go by nothing is guessed. What is known of states to come is no more than a trend.
+        // Without data nothing is predicted: the number of states ahead is only a trend.
         let ahead = match (progress.phase, progress.ahead) {
             (Phase::Explore, Some(ahead)) => {
                 format!(", about {} ahead as levels shrink", HumanCount(ahead))

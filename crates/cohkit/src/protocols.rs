@@ -1,4 +1,4 @@
-//! From a file to a protocol and its controllers, with errors that show their place in the text.
+//! Protocol files and their errors, with positions in the text.
 
 use crate::console::Console;
 use crate::files;
@@ -14,19 +14,19 @@ use serde_json::{json, Value};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Why work on a protocol cannot go on.
+/// Reason why work on a protocol ended.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Wrong {
-    /// The text has a form that no home can be constructed from.
+    /// No home can be constructed from this form of protocol.
     Refused(Refusal),
-    /// Something is asked for that cannot be.
+    /// The request is invalid.
     Input {
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do about it.
+        /// Suggested remedy.
         help: Option<String>,
     },
-    /// Whoever is told of the results cannot take them.
+    /// A file or stream could not be used, or a listener failed.
     Failure(Failure),
 }
 
@@ -42,7 +42,7 @@ impl Wrong {
         Wrong::Input { what, help: None }
     }
 
-    /// For people, of the text of this file, where it has no place for it.
+    /// Converts the error to a failure that names the file, without a position in its text.
     pub fn failure(self, path: &Path) -> Failure {
         match self {
             Wrong::Refused(refusal) => {
@@ -65,19 +65,19 @@ impl From<Failure> for Wrong {
     }
 }
 
-/// A protocol text that was read.
+/// A protocol file that was read.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where it came from.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The text.
+    /// Contents of the file.
     pub text: String,
-    /// What it means.
+    /// Resolved protocol.
     pub protocol: Protocol,
 }
 
 impl Source {
-    /// Parses a text that came from this place.
+    /// Parses the contents of the file at `path`.
     ///
     /// # Errors
     /// All errors of the text.
@@ -89,10 +89,10 @@ impl Source {
         })
     }
 
-    /// The same text read with other sizes, as `name=value` each; `line` is the bytes of a line.
+    /// Reads the text again with other parameters, `name=value` each; `line` is the size of a line in bytes.
     ///
     /// # Errors
-    /// What is wrong with them, or with what the text says then.
+    /// A parameter is invalid, or the text is invalid with these parameters.
     pub fn sized(self, sizes: &[String]) -> Result<Source, String> {
         if sizes.is_empty() {
             return Ok(self);
@@ -134,13 +134,13 @@ impl Source {
         Source::of(path, files::read(path)?, console)
     }
 
-    /// Parses the text of a file.
+    /// Parses the contents of a file.
     pub(crate) fn of(path: &Path, text: String, console: &Console) -> Result<Source, Failure> {
         Source::parse(path.to_path_buf(), text.clone())
             .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))
     }
 
-    /// What is wrong, for people.
+    /// Converts an error to a failure, with a position in the text if the error has one.
     pub(crate) fn failure(&self, wrong: Wrong, console: &Console) -> Failure {
         match wrong {
             Wrong::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
@@ -148,7 +148,7 @@ impl Source {
         }
     }
 
-    /// The text with the sizes of its systems: once for all that follow each other and have the same.
+    /// Returns the protocol with the parameters of its systems: once for consecutive systems with equal parameters.
     pub(crate) fn by_sizes(&self) -> Vec<Source> {
         let systems = self.protocol.systems.chunk_by(|a, b| a.sizes == b.sizes);
         let sized = systems.map(|systems| {
@@ -163,7 +163,7 @@ impl Source {
         sized.collect()
     }
 
-    /// Returns the text with the sizes of one of its systems.
+    /// Returns the protocol with the parameters of one of its systems.
     ///
     /// # Errors
     /// No system has this name.
@@ -182,21 +182,21 @@ impl Source {
         })
     }
 
-    /// An error at a place in the text, for a terminal.
+    /// Formats an error at a position of the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
         let place = span.start as usize..span.end as usize;
         error_at(&path, &self.text, title, place, help, colour)
     }
 
-    /// The home cannot be constructed from a text of this form.
+    /// Failure: no home can be constructed from this form of protocol.
     pub(crate) fn refusal(&self, refusal: &Refusal, colour: bool) -> Failure {
         let error = self.error(&refused(refusal), refusal.span, None, colour);
         Failure::new(Outcome::BadInput, error)
     }
 
-    /// Why there is no home to run: the text has a form that none can be constructed from, or the one that can has
-    /// a fault, which its charts show.
+    /// Failure without a home to run: none can be constructed from this form of protocol, or it has a fault, which
+    /// charts show.
     pub(crate) fn no_home(
         &self,
         error: &ConstructionError,
@@ -211,7 +211,7 @@ impl Source {
         }
     }
 
-    /// The refusal as a diagnostic of the text.
+    /// JSON diagnostic of a refused construction.
     pub fn refusal_json(&self, refusal: &Refusal) -> Value {
         let title = refused(refusal);
         let rendered = self.error(&title, refusal.span, None, false);
@@ -226,7 +226,7 @@ impl Source {
         )
     }
 
-    /// A fault of the construction.
+    /// JSON of a fault of the construction.
     pub fn fault_json(&self, fault: &Fault) -> Value {
         let (line, column) = line_column(&self.text, fault.span.start);
         json!({
@@ -239,7 +239,7 @@ impl Source {
         })
     }
 
-    /// A fault of the protocol: its place in the text, and the sequences that show it.
+    /// Report of a fault of the protocol: its position in the text, and charts of the sequences that show it.
     pub fn fault(&self, fault: &Fault, charts: &Text, colour: bool) -> String {
         let title = format!("{}: {}", fault.kind.name(), fault.text);
         let mut report = self.error(&title, fault.span, fault.remedy.as_deref(), colour);
@@ -256,14 +256,14 @@ impl Source {
     }
 }
 
-/// The errors of a text, for a terminal.
+/// Errors of a text, formatted for a terminal.
 pub(crate) fn shown(path: &Path, text: &str, errors: &[Diagnostic], colour: bool) -> Failure {
     let file = path.display().to_string();
     let errors = errors.iter().map(|error| error.render(&file, text, colour));
     Failure::new(Outcome::BadInput, errors.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// An error at a place (in bytes) of the text in a file, for a terminal.
+/// Formats an error at a byte range of a file, for a terminal.
 pub(crate) fn error_at(
     path: &str,
     text: &str,
@@ -276,7 +276,7 @@ pub(crate) fn error_at(
     rendered(snippet, text.len(), title, place, help, colour)
 }
 
-/// The same of a line of a file, of which no more is there than the line and its number, from 1 on.
+/// Formats an error in one line of a file, given only this line and its number, from 1 on.
 pub(crate) fn error_in_line(
     path: &str,
     (number, line): (usize, &str),
@@ -316,7 +316,7 @@ fn refused(refusal: &Refusal) -> String {
     format!("no home can be constructed: {}", refusal.what)
 }
 
-/// The errors of a text as a JSON list; `file` is the name to show.
+/// Errors of a text as a JSON list; `file` is the name to show.
 pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> Value {
     let entry = |diagnostic: &Diagnostic| {
         entry(
@@ -332,7 +332,7 @@ pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> V
     diagnostics.iter().map(entry).collect()
 }
 
-/// The errors of a platform's text as a JSON list of the same form.
+/// Errors of a platform file as a JSON list of the same form.
 pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) -> Value {
     let entry = |error: &PlatformError| {
         let message = &error.message;
@@ -346,7 +346,7 @@ pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) ->
     errors.iter().map(entry).collect()
 }
 
-/// One error of a text.
+/// JSON object of one error.
 pub(crate) fn entry(
     code: &str,
     message: &str,

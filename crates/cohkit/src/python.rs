@@ -1,4 +1,4 @@
-//! Commands that are Python: handed over to `python -m cohkit`, where a Python has the package.
+//! Commands that Python implements: passed to `python -m cohkit` of a Python that has the package.
 
 use crate::outcome::{Failure, Outcome};
 use cohkit_rtl::tool;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Ends with 0 where the package is there, without the cost of loading it.
+/// Python program that exits with 0 if the package is installed, without the cost of loading it.
 const PROBE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('cohkit.__main__') is None)";
 
-/// How long a Python has to tell whether it has the package.
+/// Time limit for a Python to answer [`PROBE`].
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What comes of asking a Python for the package.
+/// Answer of a Python to [`PROBE`].
 #[derive(PartialEq, Eq, Debug)]
 enum Asked {
     Has,
     Lacks,
-    /// There is none of this name.
+    /// No program has this name.
     Absent,
-    /// It is there and does not run; why.
+    /// The program exists but does not run; with the reason.
     Fails(String),
 }
 
-/// Runs a command of the Python package with these arguments; where it can, this process becomes the Python one.
+/// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
 pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome, Failure> {
     let mut asked = String::new();
     let mut found = None;
@@ -52,7 +52,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
         ));
     };
     let mut python = Command::new(python);
-    // `-P`: a folder that happens to be named cohkit where the user stands is not the package.
+    // With `-P`, a folder named `cohkit` in the current folder is not taken for the package.
     python.args(["-P", "-m", "cohkit", command]).args(arguments);
     became(&mut python).map_err(|error| {
         let program = python.get_program().to_string_lossy();
@@ -63,10 +63,10 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
     })
 }
 
-/// The Python to which commands are handed over, or else the first that runs; and whether it has the package.
+/// Finds the Python to which commands are passed, or else the first that runs; true if it has the package.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why no Python was found.
 pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
     let (mut first, mut why) = (None, None);
     for python in candidates() {
@@ -88,7 +88,7 @@ pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
         .ok_or_else(|| why.unwrap_or_else(none))
 }
 
-/// What a sweep is told where a command that can be swept is given `--sweep`: that command and its arguments.
+/// Command and arguments to sweep, if `--sweep` is given to a command that can be swept.
 pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
     let (_, swept) = arguments.split_first()?;
     let (command, rest) = swept.split_first()?;
@@ -101,7 +101,7 @@ pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
     (can_be.contains(&command.as_os_str()) && options.into_iter().any(asked)).then_some(swept)
 }
 
-/// The Python beside this command comes first: a wheel puts both into one folder.
+/// Candidates for Python. Those beside this command come first, as a wheel puts both into one folder.
 fn candidates() -> Vec<PathBuf> {
     let names = ["python3", "python"].map(|name| format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let beside = std::env::current_exe().ok();
@@ -132,7 +132,7 @@ fn ask(python: &Path, limit: Duration) -> Asked {
     };
     match output.status.code() {
         Some(0) => Asked::Has,
-        // So Python ends too where there is nothing of that name.
+        // Python also exits with 1 if even the parent package is missing.
         Some(1) => Asked::Lacks,
         _ => {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -146,14 +146,14 @@ fn ask(python: &Path, limit: Duration) -> Asked {
     }
 }
 
-/// Becomes the program, so that signals and the terminal are its own; comes back only with an error.
+/// Replaces this process by the program, so that signals and the terminal are its own. Returns only on an error.
 #[cfg(unix)]
 fn became(program: &mut Command) -> std::io::Result<Outcome> {
     use std::os::unix::process::CommandExt;
     Err(program.exec())
 }
 
-/// Runs the program and ends as it does.
+/// Runs the program, and returns the outcome for its exit code.
 #[cfg(not(unix))]
 fn became(program: &mut Command) -> std::io::Result<Outcome> {
     let code = program.status()?.code();

@@ -1,4 +1,4 @@
-//! `cohkit check --replay`: counterexamples stepped again on the models that they are of.
+//! `cohkit check --replay`: replays counterexamples on their models.
 
 use crate::asked::{self, systems};
 use crate::console::Console;
@@ -23,7 +23,7 @@ use cohkit_protocol::remotes::Remotes;
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
-/// Replays what a file holds.
+/// Replays the counterexamples of a file.
 pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result<Outcome, Failure> {
     let [text] = &options.files[..] else {
         return Err(input(
@@ -56,10 +56,10 @@ pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result
     Ok(replayed.outcome)
 }
 
-/// What has been replayed so far.
+/// Results of the replays so far.
 struct Replayed<'a> {
     file: &'a Path,
-    /// The text that it is replayed on.
+    /// Protocol file or model for the replay.
     text: &'a Path,
     charts: Text,
     outcome: Outcome,
@@ -145,7 +145,7 @@ impl Replayed<'_> {
         Ok(())
     }
 
-    /// The counterexamples that are of what is asked for; at least one.
+    /// Counterexamples of the requested protocol, system or model; at least one.
     fn mine<'r>(
         &self,
         recordings: &'r [Recording],
@@ -182,7 +182,7 @@ impl Replayed<'_> {
         )
     }
 
-    /// Replays one counterexample on the first model that it fits; `title` and `entry` say of what it is.
+    /// Replays one counterexample on the first model that it fits. `title` and `entry` name its system.
     fn one(
         &mut self,
         recording: &Recording,
@@ -223,7 +223,7 @@ impl Replayed<'_> {
         Err(self.misfit(title, &misfit))
     }
 
-    /// Tells how a counterexample ends.
+    /// Reports how a counterexample ends.
     fn tell(
         &mut self,
         model: &Model,
@@ -307,15 +307,16 @@ impl Replayed<'_> {
     }
 }
 
-/// A model that a counterexample may be of.
+/// A model that a counterexample may belong to.
 struct Candidate {
     modelled: Modelled,
-    /// Whose progress is watched on it, if any is; with the home.
+    /// Kind of accesses whose progress is checked on this model, with the home and the size of the system; `None`
+    /// otherwise.
     watched: Option<(Kind, Controller, (Remotes, u8))>,
 }
 
 impl Candidate {
-    /// The models of a system that a counterexample may be of.
+    /// Models of a system that a counterexample may belong to.
     fn all(
         recording: &Recording,
         protocol: &Protocol,
@@ -347,26 +348,26 @@ impl Candidate {
     }
 }
 
-/// What a counterexample is of.
+/// Subject of a counterexample.
 enum Of {
-    /// A protocol's system.
+    /// Names of a protocol and of its system.
     System(String, String),
     Model(String),
 }
 
-/// A counterexample from a file.
+/// A counterexample that was read from a file.
 struct Recording {
-    /// What it is of, if the file says.
+    /// Subject, if the file states it.
     of: Option<Of>,
-    /// Remotes and lines, if it says.
+    /// Numbers of remotes and lines, if the file states them.
     size: Option<(u8, u8)>,
-    /// What it is said to violate.
+    /// Property that the counterexample claims to violate.
     claim: Option<Property>,
     trace: Trace,
 }
 
 impl Recording {
-    /// The system that it is of: that of the text with this name, or one of the same size.
+    /// System of the counterexample: the declared one with its name, or else one of the same size.
     fn systems(&self, source: &Source) -> Option<Systems> {
         let Some(Of::System(_, name)) = &self.of else {
             return None;
@@ -390,10 +391,10 @@ fn input(file: &Path, what: impl AsRef<str>, help: &str) -> Failure {
     )
 }
 
-/// What a trace file has to hold.
+/// Help line: required contents of a trace file.
 const FORM: &str = "a trace is what `cohkit check FILE --json` prints, or its `trace` alone";
 
-/// The counterexamples of a file; at least one.
+/// Reads the counterexamples of a file, at least one.
 fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
     if !file.exists() {
         return Err(input(file, "no such file", FORM));
@@ -437,7 +438,7 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
     Ok(recordings)
 }
 
-/// The counterexample of an entry, of a counterexample itself, or of a trace.
+/// Reads the counterexample of a result, of a counterexample itself, or of a trace; `None` if the result has none.
 fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
     let whole = Value::Object(entry.clone());
     let example = match entry.get("counterexample") {

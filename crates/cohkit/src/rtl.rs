@@ -34,7 +34,7 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outco
     }
 }
 
-/// The home of a protocol for one remote, merged, and its ROM.
+/// Compiles the home of a protocol: its controller for one remote, merged, and its ROM.
 fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Failure> {
     let colour = console.terminal.colour;
     let wrong = |what: &str, span, help: Option<&str>| {
@@ -65,7 +65,8 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
     Ok((home, rom))
 }
 
-/// What stands in the first lines of what is printed. Folders are left out, so that the place makes no difference.
+/// Origin that the first lines of generated files state. It omits folders, so that output does not depend on the
+/// location.
 fn origin<'a>(source: &'a Source, file: &'a str) -> Origin<'a> {
     Origin {
         file,
@@ -85,7 +86,7 @@ fn interrupted() -> Failure {
     Failure::new(Outcome::Interrupted, "interrupted; nothing was written")
 }
 
-/// The library of a home, which is built in a folder unless it is there.
+/// Returns the library of a home; builds it in the folder `cache` if it is missing.
 fn built(
     cache: &Path,
     printed: Printed,
@@ -137,7 +138,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
     let own = own
         .iter()
         .map(|(file, text)| (options.out.join(file), text.as_str()));
-    // The package is of no use without the RTL that it is written for, so that goes with it.
+    // The package needs the RTL that it is written for, so both are written.
     let rtl = HOME
         .iter()
         .map(|&(file, text)| (options.out.join(file), text));

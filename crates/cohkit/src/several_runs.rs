@@ -1,4 +1,4 @@
-//! Runs side by side, whose values come in the order of the runs however many there were at a time.
+//! Concurrent runs, whose values come in the order of the runs for any number of threads.
 
 use crate::not_run::NotRun;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// How many runs there may be at a time: no more than asked for or than there are processors.
+/// Number of concurrent runs: at most `asked`, and at most the number of processors.
 pub(crate) fn threads(asked: Option<usize>) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     asked.unwrap_or(processors).clamp(1, processors)
 }
 
-/// Runs all, so many at a time, each to its value.
+/// Runs all on `threads` threads, and returns their values in their order.
 ///
 /// # Errors
-/// What a run ends with in place of a value.
+/// A run failed.
 pub(crate) fn run_each<Run: Sync>(
     runs: &[Run],
     threads: usize,
@@ -32,7 +32,7 @@ pub(crate) fn run_each<Run: Sync>(
         results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
     };
     std::thread::scope(|scope| {
-        // Where the system gives no more threads, this one does the rest.
+        // If the system grants no more threads, this thread does the remaining work.
         let more = |_| Builder::new().spawn_scoped(scope, work).ok();
         let workers: Vec<_> = (1..threads).map_while(more).collect();
         work()?;

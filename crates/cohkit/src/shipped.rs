@@ -1,4 +1,4 @@
-//! The files of the repository that the command carries: protocol texts, and the C library for cores beside far memory.
+//! Files of the repository that the command contains: protocol files, and the C library for cores beside far memory.
 
 use cohkit_sim::platform::Platform;
 use std::path::Path;
@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// The protocol texts that ship, with the files' names.
+/// Shipped protocol files: path and contents.
 pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
@@ -33,12 +33,12 @@ pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/write-through.coh",
 ];
 
-/// Name of the shipped protocol that a platform runs unless another one is asked for.
+/// Name of the shipped protocol that a platform runs by default.
 pub fn default_protocol(platform: &Platform) -> &str {
     platform.protocol.as_deref().unwrap_or("eci")
 }
 
-/// The library and the programs of its guide, with their names in a checkout.
+/// C library and the programs of its guide: path in a checkout, and contents.
 pub const LIBRARY: &[(&str, &str)] = files![
     "docs/riscv/accumulator/host.c",
     "docs/riscv/accumulator/sum.c",
@@ -91,12 +91,12 @@ pub const LIBRARY: &[(&str, &str)] = files![
 const FOLDER: &str = "protocols/";
 const ENDING: &str = ".coh";
 
-/// The names by which they are known: those of the files, without folder and ending.
+/// Names of the shipped protocols: file names without folder and extension.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PROTOCOLS.iter().map(|(file, _)| short(file))
 }
 
-/// The text that ships under this name: `msi`, or `protocols/msi.coh` as in a checkout.
+/// Contents of the shipped protocol of this name: `msi`, or `protocols/msi.coh` as in a checkout.
 pub(crate) fn protocol(name: &Path) -> Option<&'static str> {
     let name = name.to_str()?;
     let mut texts = PROTOCOLS.iter();

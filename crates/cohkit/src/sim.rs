@@ -1,4 +1,4 @@
-//! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
+//! `cohkit sim`: runs a workload on a machine, and prints statistics, or a chart of its failure.
 
 use crate::composed::{Composed, Texts};
 use crate::console::Console;
@@ -25,11 +25,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Columns of text that goes to no terminal.
+/// Width of text that does not go to a terminal, in columns.
 pub(crate) const WIDTH: usize = 100;
 
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
-    // A bad place for the result is not found out after a long run.
+    // Reject unusable output paths before a long run.
     let files = options.output.out.iter().chain(&options.trace);
     for file in files.chain(&options.watched.drawn.timeline) {
         files::try_file(file)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     };
     let charts = options.output.charts(console.terminal);
     let request = request(options);
-    // How many remotes there are decides the home, too.
+    // Settings come first: the number of remotes also determines the home.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
     let two_levels = matches!(texts, Texts::Levels(..));
     let (source, second) = texts.on(&platform).map_err(|wrong| match wrong {
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         .drawn
         .filter()
         .map_err(|wrong| failure(wrong, colour))?;
-    // What cannot be told is told before anything long is begun.
+    // Reject unsupported output options before a long run.
     if options.trace.is_some() {
         has_line(&simulation.setup, options.trace_line)?;
     }
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     })
 }
 
-/// Refuses options that tell of one level where there are two.
+/// Rejects options that report on one level if there are two.
 fn tells_of_one_level(options: &Sim) -> Result<(), NotRun> {
     let told = options.trace.as_ref().map(|_| "--trace");
     match told.or(options.watched.asked()) {
@@ -110,7 +110,7 @@ fn tells_of_one_level(options: &Sim) -> Result<(), NotRun> {
     }
 }
 
-/// What is asked for.
+/// Simulation request of the options.
 fn request(options: &Sim) -> Request {
     Request {
         work: options.workload.clone(),
@@ -127,7 +127,7 @@ fn request(options: &Sim) -> Request {
     }
 }
 
-/// The text of a machine's protocol, or those of its two levels.
+/// Reads the protocol of a machine, or the protocols of its upper and lower level.
 pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
     if !composes(&text) {
@@ -137,7 +137,7 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
     Ok((upper, Some(lower)))
 }
 
-/// Writes what happens on a line.
+/// Writes the events on one line.
 fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
     let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
     let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
@@ -146,7 +146,7 @@ fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), F
     files::write(file, &format!("{told:#}\n"))
 }
 
-/// Refuses a line that nothing accesses: there would be nothing to tell of it.
+/// Rejects a line that nothing accesses, as there would be nothing to report.
 fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
     let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
     let lines = match (&setup.host, side) {
@@ -180,7 +180,7 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun>
     })
 }
 
-/// What is wrong beside the protocol, for a terminal.
+/// Converts an error to a failure, formatted for a terminal.
 pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
     let message = match wrong {
         NotRun::Failure(failure) => return failure,
@@ -204,7 +204,7 @@ pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
     Failure::new(Outcome::BadInput, message)
 }
 
-/// What is wrong with a trace of memory, with the line where it is.
+/// Error of a memory trace, with the line where it is.
 fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     let ReadError::Text {
         number,
@@ -219,7 +219,7 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     error_in_line(file, (number, text), what, place.clone(), colour)
 }
 
-/// The platform that is named, or the one in the file; two joined by `+` are one machine of two spaces.
+/// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.
 pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let shown = path.display().to_string();
     if let (Some((device, host)), false) = (shown.split_once('+'), path.exists()) {
@@ -247,7 +247,7 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     platform.map_err(|wrong| failure(wrong, colour))
 }
 
-/// A finished run, for people.
+/// Result of a run as text.
 fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     let Setup {
         protocol,
@@ -305,7 +305,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     text
 }
 
-/// What was measured, with what it means.
+/// Writes statistics and numbers of messages, with their definitions.
 fn rows(text: &mut String, statistics: &Statistics, room: usize) {
     let sent = statistics.messages.iter().filter(|(_, count)| *count > 0);
     let mut rows: Vec<(&str, String, &str)> = statistics
@@ -328,7 +328,7 @@ fn rows(text: &mut String, statistics: &Statistics, room: usize) {
     }
 }
 
-/// How a run failed, for people.
+/// Failure of a run as text.
 pub(crate) fn failed(failure: &explain::Failure, charts: &Text) -> String {
     let time = units::show(failure.time, Unit::Picoseconds);
     let verdict = match failure.kind {
@@ -345,7 +345,7 @@ pub(crate) fn failed(failure: &explain::Failure, charts: &Text) -> String {
     text
 }
 
-/// A value with at most three decimals.
+/// Formats a value with at most three decimals.
 pub(crate) fn shown(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()

@@ -1,4 +1,4 @@
-//! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
+//! Simulations of workloads on platforms, for `cohkit sim` and the Python package.
 
 use crate::composed::Texts;
 use crate::explained;
@@ -28,19 +28,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// The memory that is accessed, if nothing is said.
+/// Default size of the accessed memory.
 pub const REGION: &str = "16MiB";
 
-/// What agents do that do nothing.
+/// Name of the workload of agents that do nothing.
 const IDLE: &str = "idle";
 
-/// The bytes of memory that a byte written takes, at most.
+/// Maximum memory of the simulator for each byte written, in bytes.
 const WRITTEN: f64 = 1.3;
 
-/// The shipped platform of this name.
+/// Returns the shipped platform of this name.
 ///
 /// # Errors
-/// There is none; the message lists those there are.
+/// No platform has this name; the message lists all names.
 pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
     Platform::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = Platform::shipped_names().collect();
@@ -53,7 +53,7 @@ pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
     })
 }
 
-/// A platform from the text of a file.
+/// Parses a platform file.
 ///
 /// # Errors
 /// All errors of the text.
@@ -71,15 +71,15 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
     })
 }
 
-/// Sets quantities of a platform, each written as `name=value`, and each once.
+/// Sets quantities of a platform, `name=value` each, and each at most once.
 ///
 /// # Errors
-/// What is wrong with the first setting that cannot be.
+/// The first setting that is invalid.
 pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
     set_each(settings, |name, value| platform.set(name, value))
 }
 
-/// The same for whatever has quantities.
+/// Sets quantities of any object, like [`set`].
 pub(crate) fn set_each(
     settings: &[String],
     mut set: impl FnMut(&str, &str) -> Result<(), String>,
@@ -100,7 +100,7 @@ pub(crate) fn set_each(
     Ok(())
 }
 
-/// A platform as plain values: its quantities with their units, ranges and origins.
+/// Platform as JSON: its quantities with their units, ranges and origins.
 pub fn platform_json(platform: &Platform) -> Value {
     let quantities = platform.all_quantities().into_iter();
     let quantities = quantities.map(|(name, unit, quantity)| {
@@ -138,49 +138,49 @@ pub fn platform_json(platform: &Platform) -> Value {
     value
 }
 
-/// What is asked for.
+/// Request for a simulation.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the cores do.
+    /// Workload of the cores.
     pub work: Work,
-    /// The memory that is accessed, with its unit; 16 MiB if not given, and what a trace has.
+    /// Size of the accessed memory with its unit; by default 16 MiB, or that of a trace.
     pub region: Option<String>,
-    /// Number of accesses; as many as the region has lines if not given.
+    /// Number of accesses; by default the number of lines of the region.
     pub accesses: Option<u64>,
-    /// Number of cores; the platform's `cores.used` if not given.
+    /// Number of cores; by default the platform's `cores.used`.
     pub cores: Option<u32>,
-    /// Most accesses of one core in flight; the platform's `cores.outstanding` if not given.
+    /// Maximum outstanding accesses per core; by default the platform's `cores.outstanding`.
     pub outstanding: Option<u32>,
-    /// How many accesses ahead reads ask for a line by a hint; the platform's `cores.prefetch` if not given.
+    /// Prefetch distance of reads, in accesses; by default the platform's `cores.prefetch`.
     pub prefetch: Option<u32>,
-    /// What agents of a kind do instead of this workload, as `KIND=WORKLOAD` or `KIND=idle`.
+    /// Workloads of other kinds of agents instead of this one, as `KIND=WORKLOAD` or `KIND=idle`.
     pub by: Vec<String>,
-    /// Quantities of the platform to set, as `name=value`.
+    /// Quantities to set on the platform, as `name=value`.
     pub settings: Vec<String>,
-    /// What everything random follows from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Whether loads are compared with the last write and rights are watched.
+    /// True to compare loads with the last write, and to check permissions.
     pub oracle: bool,
-    /// Whether it is told where the time of accesses goes.
+    /// True to record the latency breakdown of accesses.
     pub explain: bool,
 }
 
-/// How a run ended.
+/// Statistics of a run, or its failure.
 pub type Ended = Result<Statistics, Box<explain::Failure>>;
 
-/// What a machine has beside the space of its first text.
+/// Part of a machine beside the space of its first protocol.
 pub enum Second {
     /// Another level below each cache, with its home.
     Below(Source, Controller),
-    /// The host's memory as a space of its own.
+    /// Host memory as a space of its own.
     Host(Source),
 }
 
 impl Texts {
-    /// The first text, and what there is beside its space on a platform on which all is [`set`].
+    /// Returns the first protocol, and the part beside its space. All quantities of the platform must be [`set`].
     ///
     /// # Errors
-    /// The platform has no two levels, or there is no home for the lower one.
+    /// The platform does not have two levels, or the lower level has no home.
     pub fn on(self, platform: &Platform) -> Result<(Source, Option<Second>), NotRun> {
         match self {
             Texts::One(source) => Ok((source, None)),
@@ -205,7 +205,7 @@ impl Texts {
 }
 
 impl Second {
-    /// What it is on a machine: another level, or another space.
+    /// Converts this to the setup of another level, or of another space.
     fn of(self, platform: &Platform) -> Result<(Option<Lower>, Option<HostSpace>), NotRun> {
         match self {
             Second::Below(source, home) => {
@@ -224,25 +224,24 @@ impl Second {
     }
 }
 
-/// A simulation that makes sense and can be run.
+/// A valid simulation, ready to run.
 pub struct Simulation {
-    /// The protocol.
+    /// Protocol; of two levels, the upper one.
     pub source: Source,
-    /// What was asked for.
+    /// Request that this was made from.
     pub request: Request,
-    /// What it means.
+    /// Setup of the simulator.
     pub setup: Setup,
-    /// Of what a timeline is drawn, if one is.
+    /// Selection of the timeline's events, if a timeline is recorded.
     pub timeline: Option<Filter>,
 }
 
 impl Simulation {
-    /// Puts a simulation together, of a platform on which the settings of the request are [`set`].
-    /// The home is the protocol's for so many remotes as the platform has; there may be a second text, of what is below each
-    /// cache, or of the host's memory.
+    /// Creates a simulation on a platform on which the settings of the request are [`set`]. `home` is that of the
+    /// protocol for the platform's number of remotes. `second` is the level below each cache, or the host's memory.
     ///
     /// # Errors
-    /// What is wrong with the request, or with the second text on this platform.
+    /// The request is invalid, or the second protocol does not fit the platform.
     pub fn new(
         source: Source,
         home: Controller,
@@ -297,7 +296,7 @@ impl Simulation {
                 "add such rows, or ask for another workload",
             ));
         }
-        // What makes no sense is found out before anything has run.
+        // Reject invalid setups before anything runs.
         match (&setup.below, &setup.host) {
             (Some(_), _) => Levels::new(&setup, None).map(|_| ()),
             (_, Some(_)) => Spaces::new(&setup, None).map(|_| ()),
@@ -312,10 +311,11 @@ impl Simulation {
         })
     }
 
-    /// Runs it for as long as `go_on` says so, which is asked now and then with the accesses performed so far.
+    /// Runs the simulation while `go_on` returns true; it is called regularly, with the number of accesses performed so
+    /// far.
     ///
     /// # Errors
-    /// It was stopped.
+    /// The run was interrupted, or its setup is invalid.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
         let ended = match (&self.timeline, self.request.explain) {
             (Some(filter), explain) => draw_while(&self.setup, filter, go_on).map(|mut ended| {
@@ -336,12 +336,12 @@ impl Simulation {
         }
     }
 
-    /// Most bytes of memory that its data will take.
+    /// Maximum memory for the data of the simulation, in bytes.
     fn memory(&self) -> u64 {
         (self.written() as f64 * WRITTEN) as u64
     }
 
-    /// Most bytes that are written.
+    /// Maximum number of bytes written.
     fn written(&self) -> u64 {
         let writes = |workload: &&Workload| {
             let mut all = Access::ALL.iter();
@@ -355,7 +355,7 @@ impl Simulation {
         })
     }
 
-    /// What the cores of each kind do.
+    /// Workloads of all kinds of cores, those on the host's memory included.
     fn workloads(&self) -> impl Iterator<Item = &Workload> {
         let host = self.setup.host.iter().flat_map(|host| &host.workloads);
         std::iter::once(&self.setup.workload)
@@ -363,7 +363,7 @@ impl Simulation {
             .chain(host)
     }
 
-    /// Cores and caches of the machine, and which cores share a cache, in one line.
+    /// Cores and caches of the machine, and the sharing of caches by cores, in one line.
     pub fn machine(&self) -> String {
         let Setup {
             platform, protocol, ..
@@ -388,13 +388,13 @@ impl Simulation {
         }
     }
 
-    /// How many accesses there are in all.
+    /// Number of accesses in total.
     pub fn accesses(&self) -> u64 {
         let all = self.workloads().filter(|workload| workload.cores > 0);
         all.fold(0, |sum, workload| sum.saturating_add(workload.accesses))
     }
 
-    /// The value that `docs/output.md` describes.
+    /// JSON value, described in `docs/output.md`.
     pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
         let failure = ended.as_ref().err().map(|failure| failure_json(failure));
         let ended = ended.as_ref().ok();
@@ -444,7 +444,7 @@ impl Simulation {
     }
 }
 
-/// Reasons to doubt that a run shows what it is asked for, one sentence each.
+/// Reasons to doubt that a run shows the intended behaviour, one sentence each.
 pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
     let Setup {
         protocol, platform, ..
@@ -461,7 +461,7 @@ pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
     lone.into_iter().chain(implausible).collect()
 }
 
-/// So many cores and caches: `64 cores, 8 share each of 8 caches`.
+/// Description of cores and caches: `64 cores, 8 share each of 8 caches`.
 fn cores_and_caches(cores: u32, caches: u32) -> String {
     let (told, all) = (counted(cores, "core"), counted(caches, "cache"));
     match (cores, caches) {
@@ -477,7 +477,7 @@ fn cores_and_caches(cores: u32, caches: u32) -> String {
     }
 }
 
-/// Adds what was measured of the host's memory, where that is a space of its own.
+/// Adds the measurements of the host's memory, if it is a space of its own.
 pub(crate) fn add_host(value: &mut Value, setup: &Setup, ended: Option<&Statistics>) {
     let host = ended.and_then(|statistics| statistics.host.as_deref());
     let (Some(host), Some(space)) = (host, &setup.host) else {
@@ -518,13 +518,13 @@ fn cannot(what: String) -> NotRun {
     NotRun::plain(format!("this cannot be simulated: {what}"))
 }
 
-/// What agents of which kind do, as it is told; `None` for nothing. What is not told so is no part of it.
+/// Workloads by kind of agents, `None` for idle ones. Entries without `=` are skipped.
 fn all_of(by: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
     let told = by.iter().filter_map(|told| told.split_once('='));
     told.map(|(of, work)| (of.trim(), Work::named(work.trim()).ok()))
 }
 
-/// What the cores of the first kind do, and those of all others of the text that the machine tells apart.
+/// Workloads of the first kind of cores, and of all other kinds that the machine distinguishes.
 fn workloads(
     request: &Request,
     platform: &Platform,
@@ -538,16 +538,18 @@ fn workloads(
     Ok((first, others))
 }
 
-/// The names of the first kinds of a protocol.
+/// Names of the first `kinds` kinds of a protocol.
 fn kinds_of(protocol: &Protocol, kinds: usize) -> impl Iterator<Item = &str> {
     protocol.kinds[..kinds]
         .iter()
         .map(|kind| kind.name.as_str())
 }
 
-/// What the cores of the host do with the device's lines; what they and the device do with the host's memory is put there.
+/// Returns the workload of the host's cores on the device's lines. Sets the workloads of these cores and of the device
+/// on the host's memory.
 ///
-/// Nothing is told of the host's cores there: they are the same, and have to do with the device's lines.
+/// The host's cores are idle on the host's memory unless the request names them: they are the same cores, busy with the
+/// device's lines.
 fn of_both(
     request: &Request,
     platform: &Platform,
@@ -563,7 +565,7 @@ fn of_both(
     if all_of(&request.by).all(|(told, _)| told != own) {
         idle.by.push(format!("{own}={IDLE}"));
     }
-    // What is told of cores is told of those before the device's lines.
+    // Options for cores apply to their accesses to the device's lines.
     (idle.cores, idle.outstanding, idle.prefetch) = (None, None, None);
     let (cpu, others) = of_kinds(&idle, &host.platform, &host.protocol, there)?;
     let device = others.into_iter().next().unwrap_or(Workload::idle());
@@ -572,7 +574,7 @@ fn of_both(
     Ok(first)
 }
 
-/// Refuses what is told of other agents than these.
+/// Rejects workloads for agents that the machine does not have.
 fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
     for told in &request.by {
         let Some((of, kind)) = told.split_once('=') else {
@@ -594,7 +596,7 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
     Ok(())
 }
 
-/// Refuses a machine in which no core does anything.
+/// Rejects a machine in which all cores are idle.
 fn some_act<'w>(workloads: impl IntoIterator<Item = &'w Workload>) -> Result<(), NotRun> {
     if workloads.into_iter().all(|workload| workload.cores == 0) {
         return Err(NotRun::input(
@@ -605,7 +607,7 @@ fn some_act<'w>(workloads: impl IntoIterator<Item = &'w Workload>) -> Result<(),
     Ok(())
 }
 
-/// What the cores of so many kinds do.
+/// Workloads of the cores of the first `kinds` kinds.
 fn of_kinds(
     request: &Request,
     platform: &Platform,
@@ -628,7 +630,7 @@ fn of_kinds(
     };
     let idle = Workload::idle;
     let first = of_kind(&kinds[0].name).map_or(Ok(idle()), of_first)?;
-    // What is told of cores is told of those of the first kind.
+    // Options for cores apply to those of the first kind.
     let own = Request {
         cores: None,
         outstanding: None,
@@ -651,7 +653,7 @@ fn of_kinds(
     Ok((first, others))
 }
 
-/// What cores do, of which the platform says this.
+/// Workload of cores, with the platform's quantities as defaults.
 fn workload(
     request: &Request,
     work: Work,
@@ -689,7 +691,7 @@ fn workload(
         let what = format!("to prefetch has no meaning for {name}");
         return Err(NotRun::input(what, "hints go ahead of reads only"));
     }
-    // No larger than the number of lines of the platform.
+    // At most the number of lines of the platform.
     let lines = u32::try_from(region / line).unwrap_or(platform.lines);
     // All counts are at most 4096.
     let or = |told: Option<u32>, quantity: &Quantity| told.unwrap_or(quantity.value as u32);
@@ -710,7 +712,7 @@ fn workload(
     Ok(workload)
 }
 
-/// Accesses of a trace, of which cores before these make each its own.
+/// Workload that replays a trace: each core issues the accesses recorded for it.
 fn recorded(
     request: &Request,
     trace: &Trace,
@@ -740,16 +742,16 @@ fn recorded(
     }
     let outstanding = (request.outstanding).unwrap_or(machine.outstanding.value as u32);
     let mut workload = Workload::recorded(recorded, request.cores.unwrap_or(1), outstanding);
-    // Hints to read that a trace does not have are only those that are asked for.
+    // A trace is replayed without further prefetches, unless the request asks for them.
     workload.prefetch = request.prefetch.unwrap_or(0);
     Ok(workload)
 }
 
-/// How many of the simulations may run side by side: no more than asked for or than there are processors,
-/// and no more than have room in memory whichever they are.
+/// Number of simulations that may run concurrently: at most `threads`, at most the number of processors, and as many as
+/// fit into memory in any selection.
 ///
 /// # Errors
-/// One alone has no room.
+/// A single simulation does not fit into memory.
 pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
     let most = several_runs::threads(threads);
     let mut needs: Vec<u64> = simulations
@@ -778,11 +780,11 @@ pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Resu
     Ok(most.min(fitting.max(1)))
 }
 
-/// Runs simulations side by side and gives their values in their order, which do not depend on how many ran at a time.
-/// All accesses performed so far are kept in `performed`; `cancel` is set from outside to stop soon.
+/// Runs simulations concurrently, and returns their values in their order; the values do not depend on the number of
+/// threads. `performed` counts the accesses of all runs; setting `cancel` stops them soon.
 ///
 /// # Errors
-/// They were stopped, or have no room.
+/// The runs were interrupted, or do not fit into memory.
 pub fn run_all(
     simulations: &[&Simulation],
     threads: Option<usize>,
@@ -794,7 +796,7 @@ pub fn run_all(
         let begun = Instant::now();
         let mut before = 0;
         let ended = simulation.run(&mut |now| {
-            // A run that failed begins again.
+            // A run that failed is repeated, and counts its accesses from zero again.
             performed.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
             before = before.max(now);
             !cancel.load(Ordering::Relaxed)
@@ -805,7 +807,7 @@ pub fn run_all(
     })
 }
 
-/// How a run failed, as plain values.
+/// Failure of a run as JSON.
 pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
     json!({
         "kind": failure.kind.to_string(),

@@ -1,4 +1,4 @@
-//! Amounts: those of memory as they are read, and counts as they are written.
+//! Amounts: memory sizes in options, free memory, and counts in JSON.
 
 /// Reads an amount of memory in bytes: a number and a unit, such as `64MiB` or `1.5 GB`; no unit means bytes.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let scale = UNITS.iter().find(|(name, _)| *name == unit);
     match (number.parse::<f64>(), scale) {
         (Ok(number), Some((_, scale))) if number.is_finite() && number > 0.0 => {
-            // Saturates, which is what an amount beyond all memory means.
+            // Saturates: the amount exceeds all memory in any case.
             Ok((number * *scale as f64) as u64)
         }
         _ => Err(
@@ -33,8 +33,8 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The bytes of memory that a check may have, where the operating system tells: three quarters of what is free.
-/// Where a limit on addresses leaves less, half of that, as rows that are moved are there twice for a while.
+/// Memory that a check may use in bytes, if the operating system reports it: three quarters of free memory. An address
+/// limit reduces it to half of the remaining addresses, as rows that are moved exist twice for a while.
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free = free_memory().map(|free| free / 4 * 3);
     let left = cohkit_engine::memory::addresses().map(|limit| {
@@ -47,26 +47,26 @@ pub(crate) fn memory_for_states() -> Option<u64> {
     }
 }
 
-/// The bytes of addresses that this process has.
+/// Size of this process's address space, in bytes.
 fn addresses_used() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     kibibytes(&text, "VmSize:")
 }
 
-/// The bytes of memory that are free, where the operating system tells.
+/// Free memory in bytes, if the operating system reports it.
 pub(crate) fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     kibibytes(&text, "MemAvailable:")
 }
 
-/// The bytes that a line of the operating system's tells.
+/// Value of a line `NAME N kB` of the operating system, in bytes.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// A count; as text in the rare case that it does not fit what JSON readers take for an integer.
+/// JSON of a count; text in the rare case that it exceeds the integers of JSON readers.
 pub(crate) fn json(count: u128) -> serde_json::Value {
     u64::try_from(count).map_or_else(
         |_| serde_json::json!(count.to_string()),

@@ -4,7 +4,7 @@ use crate::table::wrap;
 use cohkit_sim::statistics::Statistics;
 use std::fmt::Write;
 
-/// Writes the summary.
+/// Writes the summary of a run, wrapped to `width` columns.
 pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
     let get = |name: &str| statistics.get(name).expect("every run has it");
     let _ = writeln!(
@@ -66,7 +66,7 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
     }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_string();
@@ -79,14 +79,14 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// A number with the largest unit of which there is at least one.
+/// Formats a number with the largest unit that it reaches.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let unit = units.iter().rev().find(|(factor, _)| value >= *factor);
     let (factor, unit) = unit.or(units.first()).copied().unwrap_or((1.0, ""));
     format!("{} {unit}", significant(value / factor))
 }
 
-/// A time in nanoseconds with its unit.
+/// Formats a time in nanoseconds with a suitable unit.
 fn time(ns: f64) -> String {
     scaled(ns, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
 }

@@ -1,4 +1,4 @@
-//! `cohkit table`: an agent's controller, for people and programs.
+//! `cohkit table`: prints an agent's controller.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
     }
 }
 
-/// One line about the table.
+/// Heading of a table: numbers of its states, transitions and events.
 fn summary(source: &Source, table: &Table) -> String {
     let Rows {
         states,
@@ -52,7 +52,7 @@ fn summary(source: &Source, table: &Table) -> String {
     )
 }
 
-/// The cells of a row.
+/// Cells of a row, as text.
 fn cells(row: &Row) -> [String; 4] {
     let guard = row.guard.as_ref().map(|guard| format!(" if {guard}"));
     [
@@ -66,7 +66,7 @@ fn cells(row: &Row) -> [String; 4] {
 const HEADINGS: [&str; 4] = ["state", "event", "actions", "next"];
 const ACTIONS: usize = 2;
 
-/// The table in aligned columns; the actions are wrapped if the terminal is too narrow.
+/// Table in aligned columns; actions are wrapped if the terminal is too narrow.
 fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     let rows: Vec<[String; 4]> = table.rows.rows.iter().map(cells).collect();
     let mut widths = HEADINGS.map(|heading| heading.chars().count());
@@ -91,7 +91,7 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     line(HEADINGS);
     let mut above = "";
     for [state, event, actions, next] in &rows {
-        // A state is named once, so that its rows stand together.
+        // A state is printed once, in the first of its rows.
         let shown = if state == above { "" } else { state };
         above = state;
         let lines = wrap(actions, widths[ACTIONS]);
@@ -110,7 +110,7 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     text
 }
 
-/// The actions that stand for a whole row, explained below the tables in which they occur.
+/// Actions that stand for a whole row; explained below the tables in which they occur.
 const WORDS: [(&str, &str); 2] = [
     (
         "leave",
@@ -119,7 +119,7 @@ const WORDS: [(&str, &str); 2] = [
     ("refuse", "the local operation or unlock is refused"),
 ];
 
-/// Words in lines of at most `room` characters, where no word is longer; at least one line.
+/// Wraps words to lines of at most `room` characters, longer words excepted; returns at least one line.
 pub(crate) fn wrap(words: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {

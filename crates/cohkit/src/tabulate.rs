@@ -1,4 +1,4 @@
-//! Controllers as tables, and homes as they are constructed: plain values for the command and the Python package.
+//! Controllers as tables, and constructed homes: plain values for the command and the Python package.
 
 use crate::protocols::Source;
 use clap::ValueEnum;
@@ -23,7 +23,7 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// Its name in options and outputs.
+    /// Name in options and outputs.
     pub fn name(self) -> &'static str {
         match self {
             Agent::Home => "home",
@@ -32,24 +32,24 @@ impl Agent {
     }
 }
 
-/// An agent's controller in words.
+/// Controller of an agent, as a table of text.
 pub struct Table {
-    /// Whose it is.
+    /// Agent that the controller belongs to.
     pub agent: Agent,
-    /// Whether the home was constructed from a policy; its table is then that for one remote.
+    /// True if the home was constructed from a policy; the table is then that for one remote.
     pub constructed: bool,
-    /// Whether states of a constructed home that no future can tell apart are one.
+    /// True if indistinguishable states of a constructed home are merged.
     pub merged: bool,
-    /// In which state agents begin, by the name that charts give them: of remotes one for each kind.
+    /// Initial state of each agent, by its name in charts; for remotes, one entry per kind.
     pub initial: Vec<(String, String)>,
-    /// The table.
+    /// Rows of the table.
     pub rows: Rows,
-    /// What is wrong with the protocol although there is a table.
+    /// Fault of the protocol that was found although there is a table.
     pub fault: Option<Fault>,
 }
 
 impl Table {
-    /// What it is a table of.
+    /// Title of the table, for headings.
     pub fn title(&self) -> &'static str {
         match (self.agent, self.constructed, self.merged) {
             (Agent::Remote, ..) => "remote",
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// The value that `docs/output.md` describes.
+    /// JSON value, described in `docs/output.md`.
     pub fn json(&self, source: &Source) -> Value {
         let rows = self.rows.rows.iter().map(|row| {
             let mut value = json!(row);
@@ -86,11 +86,10 @@ fn run(source: &Source) -> Value {
     json!({ "file": source.path.display().to_string(), "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// The table of an agent; the home is constructed first if the text gives a policy.
-/// Nothing if the flag is set meanwhile.
+/// Returns the table of an agent; a home that is a policy is constructed first. `None` if cancelled.
 ///
 /// # Errors
-/// If the home cannot be constructed.
+/// The home cannot be constructed.
 pub fn tabulate(
     source: &Source,
     agent: Agent,
@@ -128,7 +127,7 @@ pub fn tabulate(
     }
 }
 
-/// In which state agents begin, with their names in charts.
+/// Initial states of agents, with their names in charts.
 fn initial(protocol: &Protocol, agent: Agent, of: &Controller) -> Vec<(String, String)> {
     let state = |state: StateId| of.states[state.index()].name.clone();
     match agent {
@@ -139,7 +138,7 @@ fn initial(protocol: &Protocol, agent: Agent, of: &Controller) -> Vec<(String, S
     }
 }
 
-/// What a construction has to say besides, each sentence once.
+/// Notes of a construction, without repetition.
 pub(crate) fn notes(construction: &Construction) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in construction.notes() {
@@ -150,11 +149,10 @@ pub(crate) fn notes(construction: &Construction) -> Vec<String> {
     notes
 }
 
-/// The sizes of a constructed home, its notes, and the fault if it has one; `None` if the home is written by hand,
-/// or the flag is set meanwhile.
+/// Sizes, notes and fault of a constructed home as JSON; `None` if the home is written by hand, or if cancelled.
 ///
 /// # Errors
-/// If the home cannot be constructed.
+/// The home cannot be constructed.
 pub fn construction(
     source: &Source,
     cancel: &AtomicBool,

@@ -1,4 +1,4 @@
-//! `cohkit trace`: traces, judged by the tables of a protocol.
+//! `cohkit trace`: checks traces against the tables of a protocol.
 
 use crate::console::Console;
 use crate::options::Trace as Options;
@@ -13,7 +13,7 @@ use cohkit_trace::{judge, remotes, traces, Refused, Summary, Trace};
 use serde_json::{json, Value};
 use std::path::Path;
 
-/// A trace and what is to be said of it.
+/// A trace with its verdict.
 type Judged = (Trace, Result<Summary, Refused>);
 
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
@@ -80,7 +80,7 @@ fn judged(
     Ok((trace, result))
 }
 
-/// What is said of a trace, for people.
+/// Verdict on a trace as text.
 fn line(number: usize, (trace, result): &Judged) -> String {
     let steps = trace.sequence.steps.len();
     match result {
@@ -107,7 +107,7 @@ fn line(number: usize, (trace, result): &Judged) -> String {
     }
 }
 
-/// A step, counted from 1.
+/// Description of a step, counted from 1.
 fn step_in_words(sequence: &Sequence, step: usize) -> Option<String> {
     let step = sequence.steps.get(step - 1)?;
     let name = |agent: usize| sequence.agents.get(agent).map_or("?", String::as_str);

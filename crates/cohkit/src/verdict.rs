@@ -1,4 +1,4 @@
-//! A verdict on one system: what people and programs are told.
+//! Verdict on one system, as text and as JSON.
 
 use crate::coverage::Covered;
 use crate::explanation;
@@ -20,38 +20,38 @@ use cohkit_protocol::remotes::KindId;
 use serde_json::{json, Value};
 use std::fmt::Write;
 
-/// A verdict and what it rests on.
+/// A verdict with its assumptions.
 pub struct Verdict<'a> {
-    /// The protocol.
+    /// Protocol of the system.
     pub protocol: &'a Protocol,
-    /// The system that was judged.
+    /// System that was checked.
     pub system: &'a System,
-    /// Whether it was added to those of the text.
+    /// True if the system was added to the declared ones.
     pub added: bool,
-    /// Where it comes from.
+    /// Source of the verdict.
     pub finding: Finding<'a>,
-    /// What the verdict rests on beside the text's rules.
+    /// Assumptions of the verdict beyond the protocol's rules.
     pub assumptions: &'a [String],
-    /// What else there is to say: by the construction of the home, and of accesses that never begin.
+    /// Notes of the home's construction, and notes on accesses that never start.
     pub notes: &'a [String],
-    /// Why nothing leads on from the end of the counterexample, where that needs explaining.
+    /// Explanation of why no step leads on from the end of the counterexample, where needed.
     pub explanation: Option<Explanation>,
-    /// What the search has exercised, if that was asked for.
+    /// Coverage of the search, if requested.
     pub coverage: Option<Covered>,
-    /// The search for progress that a limit ended, if everything else holds.
+    /// Search for progress that a limit ended, if all other properties hold.
     pub unfinished: Option<Unfinished>,
 }
 
-/// Where a verdict comes from.
+/// Source of a verdict.
 pub enum Finding<'a> {
     /// A search of the system's states.
     Searched(Box<Report>),
-    /// The construction of the home found a fault; there is nothing to search.
+    /// A fault that the construction of the home found; there is nothing to search.
     Construction(&'a Fault),
 }
 
 impl Verdict<'_> {
-    /// What the verdict means for the exit code.
+    /// Outcome that determines the exit code.
     pub fn outcome(&self) -> Outcome {
         match &self.finding {
             Finding::Searched(report) => outcome(report),
@@ -59,7 +59,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// How many states were found.
+    /// Number of states found; 0 after a fault of the construction.
     pub(crate) fn states(&self) -> u128 {
         match &self.finding {
             Finding::Searched(report) => report.states,
@@ -67,12 +67,12 @@ impl Verdict<'_> {
         }
     }
 
-    /// The protocol's and the system's name.
+    /// Names of the protocol and of the system.
     pub fn name(&self) -> String {
         format!("{} {}", self.protocol.name, self.system.name)
     }
 
-    /// The message sequences that show a violation, or how the capacity of a channel is exceeded.
+    /// Message sequences that show a violation, or how the capacity of a channel is exceeded.
     pub fn sequences(&self) -> Vec<&Sequence> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
@@ -84,7 +84,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// The trace of a violation, or of how the capacity of a channel is exceeded.
+    /// Trace of a violation, or of how the capacity of a channel is exceeded.
     pub(crate) fn trace(&self) -> Option<&Trace> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
@@ -96,7 +96,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// The verdict for people, without the charts of a fault, which stand in its own report.
+    /// Verdict as text, without the charts of a construction fault, which has its own report.
     pub fn text(&self, charts: &Text) -> String {
         let mut text = format!("{}: ", self.name());
         match &self.finding {
@@ -132,7 +132,7 @@ impl Verdict<'_> {
                         trace,
                     } => {
                         let name = property.to_string();
-                        // Of an invariant of the text there is no more to say than that it does not hold.
+                        // For an invariant of the protocol, the name says everything.
                         let _ = match *message == format!("`{name}` does not hold") {
                             true => writeln!(text, "violated: {name}"),
                             false => writeln!(text, "violated: {name}: {message}"),
@@ -162,7 +162,7 @@ impl Verdict<'_> {
         text
     }
 
-    /// The parts whose product the states are, if there are several.
+    /// Sizes of the independent components whose product is the number of states, if there are several.
     fn parts(&self, report: &Report) -> String {
         let parts = &report.components;
         if parts.len() < 2 {
@@ -177,7 +177,7 @@ impl Verdict<'_> {
         format!(" ({}, {what} independent)", states.join(" x "))
     }
 
-    /// The entry that `docs/output.md` describes; `run` is what depends on the machine.
+    /// JSON entry, described in `docs/output.md`; `run` is the machine-dependent part.
     pub fn json(&self, run: Value) -> Value {
         let mut entry = match &self.finding {
             Finding::Searched(report) => {
@@ -234,7 +234,7 @@ impl Verdict<'_> {
     }
 }
 
-/// What the outcome of a search means for the exit code.
+/// Outcome of a search for the exit code.
 pub(crate) fn outcome(report: &Report) -> Outcome {
     match &report.outcome {
         cohkit_engine::Outcome::Verified => Outcome::Yes,
@@ -248,8 +248,8 @@ pub(crate) fn outcome(report: &Report) -> Outcome {
     }
 }
 
-/// What a search has found, as the entries of `docs/output.md` say it. A limit that was run over is told by its kind, and
-/// by what it means, if that is not plain.
+/// Results of a search as entries of `docs/output.md`. `limit_kind` names an exceeded limit, and `limit_means` explains
+/// it if it is not empty.
 pub(crate) fn searched(
     report: &Report,
     (limit_kind, limit_means): (&str, &str),
@@ -297,10 +297,10 @@ pub(crate) fn searched(
     entry
 }
 
-/// Whose limit it is that a channel holds only so many messages.
+/// Explanation of a full channel: its capacity is a bound of the check.
 pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
-/// With what reservation there is a verdict.
+/// Reservation of a verdict found with hash compaction; empty otherwise.
 pub(crate) fn omission(report: &Report) -> String {
     let probability = report.omission_probability;
     probability.map_or(String::new(), |p| {
@@ -308,7 +308,7 @@ pub(crate) fn omission(report: &Report) -> String {
     })
 }
 
-/// How much was looked at, in words: states first, then behind a comma all else.
+/// Effort of a search as text: the states first, and after a comma the rest.
 pub(crate) fn effort(report: &Report) -> String {
     let states = states_in_words(report.states, report.symmetric);
     let Some(walks) = &report.walks else {
@@ -334,7 +334,7 @@ pub(crate) fn effort(report: &Report) -> String {
     text
 }
 
-/// Why a search gave up, in words.
+/// Reason why a search gave up, as text.
 pub(crate) fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::MaxStates => "the limit on states was reached",

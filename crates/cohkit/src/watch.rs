@@ -1,8 +1,8 @@
-//! `cohkit check --watch`: checks again when a file has changed.
+//! `cohkit check --watch`: repeats the check when a file has changed.
 //!
-//! Files are looked at a few times a second rather than by the notices of the operating system: there are few of them,
-//! looking at one costs microseconds, and it is the same for files that editors replace, on networks, and that are not
-//! there yet.
+//! Files are polled a few times a second instead of using notifications of the operating system: there are few files,
+//! and polling one costs microseconds. Polling also covers files that editors replace, files on networks, and files
+//! that do not exist yet.
 
 use crate::check;
 use crate::composed;
@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// How often files are looked at, and how long they have to stay the same before they are read: editors write in pieces.
+/// Polling interval, and time without changes before files are read again, as editors write in pieces.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What tells that a file has changed: when it was written, its size, and which file it is where files have numbers;
-/// nothing of one that is not there.
+/// Fingerprint that detects a change of a file: modification time, size, and inode where there is one; `None` for a
+/// missing file.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
-/// Checks, and again after each change, until the command is interrupted. A check that is under way is given up when
-/// something changes.
+/// Checks, and checks again after each change, until the command is interrupted. A change cancels the check in
+/// progress.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     for file in &options.files {
         let from = files::named(file);
         let metadata = from.metadata();
-        // Standard input may be a plain file, but is read only once.
+        // Standard input may be a regular file, but can be read only once.
         if from == Path::new(files::STANDARD_INPUT)
             || metadata.is_ok_and(|found| !found.is_file() && !found.is_dir())
         {
@@ -62,9 +62,9 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         });
         match result {
             _ if console.is_interrupted() => return stopped(),
-            // What was given up is begun again.
+            // A cancelled check is repeated.
             Err(failure) if failure.outcome == Outcome::Interrupted => {}
-            // What is wrong with the command line does not get better.
+            // An invalid command line stays invalid.
             Err(failure) if first => return Err(failure),
             Err(failure) => console.say(&failure.message),
             Ok(_) => {}
@@ -98,18 +98,18 @@ fn stopped() -> Result<Outcome, Failure> {
     Err(Failure::new(Outcome::Interrupted, "interrupted"))
 }
 
-/// The first file that is not as it was.
+/// First file that has changed.
 fn changed(seen: &[(PathBuf, Stamp)]) -> Option<&Path> {
     let mut seen = seen.iter();
     let found = seen.find(|(path, before)| stamp(path) != *before);
     found.map(|(path, _)| path.as_path())
 }
 
-/// All files that the check reads, as they are now.
+/// All files that the check reads, with their current fingerprints.
 fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, Stamp)> {
     let mut all = Vec::new();
     for file in files {
-        // The stamp is taken before the text, so that what is written in between counts as a change.
+        // The fingerprint is taken before the contents are read, so that a write in between counts as a change.
         all.push((file.clone(), stamp(file)));
         for used in used(file) {
             let stamp = stamp(&used);
@@ -128,7 +128,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.modified().ok()?, found.len(), number))
 }
 
-/// The files beside a text that it uses, as far as it is understood; they need not be there, as some ship.
+/// Files that a composition uses, as far as it can be parsed; they need not exist, as some are shipped.
 fn used(file: &Path) -> Vec<PathBuf> {
     let text = files::read(file).unwrap_or_default();
     if !text::composes(&text) {

@@ -1,4 +1,4 @@
-//! What is told of a run in time beside its result, for people: where the time of accesses goes, and timelines.
+//! Reports on a run beside its result, as text: latency breakdown, and timelines.
 
 use crate::explained::{mean, nanoseconds};
 use crate::growing::{self, Growing};
@@ -13,19 +13,19 @@ use cohkit_sim::timeline::{Filter, Recorded};
 use std::fmt::Write;
 
 impl Watched {
-    /// The first option of these that is asked for.
+    /// First of these options that was given.
     pub fn asked(&self) -> Option<&'static str> {
         self.explain.then_some("--explain").or(self.drawn.asked())
     }
 }
 
 impl Drawn {
-    /// The option that draws, if it is asked for.
+    /// Option that records a timeline, if it was given.
     pub fn asked(&self) -> Option<&'static str> {
         self.timeline.as_ref().map(|_| "--timeline")
     }
 
-    /// Of what a timeline is drawn, if one is.
+    /// Selection of the timeline's events, if a timeline is recorded.
     pub fn filter(&self) -> Result<Option<Filter>, NotRun> {
         let Some(file) = &self.timeline else {
             return Ok(None);
@@ -70,7 +70,7 @@ impl Drawn {
         Ok(Some(filter))
     }
 
-    /// Begins the file of what the filter chooses, if anything is drawn.
+    /// Creates the file for the events that the filter selects, if a timeline is recorded.
     pub fn begin(&self, filter: &mut Option<Filter>) -> Result<Option<Growing>, Failure> {
         match (&self.timeline, filter) {
             (Some(file), Some(filter)) => Growing::new(file, filter),
@@ -78,7 +78,7 @@ impl Drawn {
         }
     }
 
-    /// Writes the timeline, if one was drawn.
+    /// Writes the timeline, if one was recorded.
     pub fn end(
         &self,
         growing: Option<Growing>,
@@ -91,7 +91,7 @@ impl Drawn {
     }
 }
 
-/// What is told after the result.
+/// Reports that follow the result.
 pub(crate) fn text(statistics: &Statistics, width: usize) -> String {
     let timeline = statistics.timeline.as_ref();
     let mut text = timeline.map_or(String::new(), |timeline| {
@@ -108,7 +108,7 @@ pub(crate) fn text(statistics: &Statistics, width: usize) -> String {
     text
 }
 
-/// How much of a run is in its timeline.
+/// Coverage of a run by its timeline: number of accesses, size in bytes, and time when it was full.
 pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
     let shown = match timeline.accesses {
         1 => format!("1 {one}"),
@@ -126,7 +126,7 @@ pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
     }
 }
 
-/// What accesses were spent on, what was in use, and what of it limits the rest.
+/// Latency breakdown of accesses, use of resources, and the bottleneck.
 fn explained(of: &Explanation, width: usize) -> String {
     let mut text = String::from("\n");
     let Some(slowest) = &of.slowest else {
@@ -196,7 +196,7 @@ fn explained(of: &Explanation, width: usize) -> String {
     text
 }
 
-/// A row with what it is about, which goes on below itself.
+/// Writes a row, whose description continues on indented lines.
 fn put(text: &mut String, numbers: &str, what: &str, width: usize) {
     let indent = numbers.len() + 2;
     let room = width.saturating_sub(indent).max(20);

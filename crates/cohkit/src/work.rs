@@ -1,4 +1,4 @@
-//! What cores can be told to do: a workload that ships, or a trace of memory.
+//! Workloads of cores: shipped ones, or memory traces.
 
 use crate::files;
 use crate::not_run::NotRun;
@@ -15,8 +15,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// The kinds of traces by the names before the colon, the format of each, and whether its pages are packed. The addresses of other
-/// tools are those of a whole machine.
+/// Kinds of traces: the prefix before the colon, the format, and true if pages are packed. Other tools record addresses
+/// of a whole machine, so their pages are packed.
 fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
     let own = [("trace", false), ("packed-trace", true)];
     let own = own.map(|(name, packed)| (name, Format::Cohkit, packed));
@@ -24,7 +24,7 @@ fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
     own.into_iter().chain(foreign)
 }
 
-/// The workloads of [`Format::FOREIGN`], as help shows them.
+/// Workloads of [`Format::FOREIGN`], as help shows them.
 static FOREIGN: LazyLock<[String; Format::FOREIGN.len()]> =
     LazyLock::new(|| Format::FOREIGN.map(|format| format!("{}:FILE", format.workload())));
 
@@ -32,28 +32,28 @@ fn trace_kind(kind: &str) -> Option<(&'static str, Format, bool)> {
     trace_kinds().find(|(name, ..)| *name == kind)
 }
 
-/// What the cores do.
+/// Workload of the cores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// A workload that ships.
+    /// A shipped workload.
     Kind(Kind),
-    /// What was recorded elsewhere.
+    /// A recorded trace.
     Trace(Trace),
 }
 
 /// Accesses that were recorded elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// What it is called: as it is asked for, with its prefix.
+    /// Name as given in the request, with its prefix.
     pub name: String,
-    /// The format of the file.
+    /// Format of the file.
     format: Format,
-    /// Whether pages lie one after another, whatever their addresses.
+    /// True if pages are placed one after another, whatever their addresses.
     packed: bool,
     from: From,
 }
 
-/// Where a trace is.
+/// Location of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum From {
     File(PathBuf),
@@ -61,10 +61,10 @@ enum From {
 }
 
 impl Work {
-    /// What is meant by this name: that of a workload, or `trace:FILE`.
+    /// Returns the workload of this name, or the trace of `trace:FILE`.
     ///
     /// # Errors
-    /// There is none; the message lists those there are.
+    /// There is no such workload; the message lists all names.
     pub fn named(name: &str) -> Result<Work, NotRun> {
         let found = name.split_once(':').filter(|(_, file)| !file.is_empty());
         let found = found.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
@@ -92,7 +92,7 @@ impl Work {
         })
     }
 
-    /// A trace that is in memory, under a name to show. Its kind is what would stand before the name of its file.
+    /// Returns a trace in memory, under a name to show. `kind` is the prefix that a file's name would have.
     ///
     /// # Errors
     /// There is no such kind.
@@ -107,7 +107,7 @@ impl Work {
         }))
     }
 
-    /// Its name in options and outputs.
+    /// Name in options and outputs.
     pub fn name(&self) -> &str {
         match self {
             Work::Kind(kind) => kind.name(),
@@ -115,7 +115,7 @@ impl Work {
         }
     }
 
-    /// Whether accesses of this kind may be among its.
+    /// Returns true if the workload may contain accesses of this kind.
     pub(crate) fn may_ask(&self, access: Access) -> bool {
         match self {
             Work::Kind(Kind::RandomMixed) if access == Access::Load => true,
@@ -126,10 +126,10 @@ impl Work {
 }
 
 impl Trace {
-    /// Reads it for a machine of so many lines of so many bytes, no more than so many accesses.
+    /// Reads the trace for a machine with `lines` lines of `line` bytes; at most `most` accesses.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The trace is invalid, or cannot be read.
     pub(crate) fn read(&self, line: u32, lines: u32, most: u64) -> Result<Arc<Recorded>, NotRun> {
         let of = Of {
             line,
@@ -153,7 +153,7 @@ impl Trace {
 }
 
 fn open(path: &Path) -> Result<File, NotRun> {
-    // A folder can be opened, and then not read.
+    // Opening a folder succeeds, but reading it fails.
     let opened = match path.is_dir() {
         true => Err(io::ErrorKind::IsADirectory.into()),
         false => File::open(path),
@@ -165,7 +165,7 @@ fn open(path: &Path) -> Result<File, NotRun> {
     })
 }
 
-/// Reads the name of a workload in the command line.
+/// Parser of a workload's name in the command line.
 #[derive(Clone)]
 pub(crate) struct WorkParser;
 
@@ -249,7 +249,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in options and outputs.
+    /// Name in options and outputs.
     pub fn name(self) -> &'static str {
         match self {
             Kind::SequentialRead => "sequential-read",
@@ -264,7 +264,7 @@ impl Kind {
         }
     }
 
-    /// Which lines are accessed, and how; the mixed ones are read too.
+    /// Pattern of the accessed lines, and the access; the mixed workload reads too.
     pub(crate) fn parts(self) -> (Pattern, Access) {
         match self {
             Kind::SequentialRead => (Pattern::Chunked, Access::Load),

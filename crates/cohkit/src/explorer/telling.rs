@@ -1,6 +1,6 @@
-//! What happens on a way, as a message sequence, and what is there at its end, in words.
+//! Message sequence along a path, and the state at its end, as text.
 //!
-//! A step is told by what it is and what differs after it: new messages were sent, and agents are in other states.
+//! A step is described by its kind and by its changes: messages sent, and agents in other states.
 
 use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as Told};
 use cohkit_protocol::execute::{Configuration, Machine};
@@ -10,7 +10,7 @@ use cohkit_system::data::Current;
 use cohkit_system::world::{Arrival, Flight, Line, Lock, Operation, Step, System, World};
 use serde_json::{json, Value};
 
-/// A message by what does not change while it is under way.
+/// The parts of a message that do not change while it is in flight.
 #[derive(Clone, PartialEq)]
 struct Letter {
     line: u8,
@@ -20,19 +20,19 @@ struct Letter {
     fields: Vec<u16>,
 }
 
-/// A sequence as it is told.
+/// A message sequence under construction.
 pub(super) struct Telling<'s> {
     system: &'s System<'s>,
     machines: [Machine<'s>; 2],
     names: AgentNames,
     sequence: Sequence,
-    /// Messages under way, the oldest first, with their numbers.
+    /// Messages in flight, oldest first, with their numbers.
     under_way: Vec<(Letter, u32)>,
     flights: u32,
 }
 
 impl<'s> Telling<'s> {
-    /// Nothing has happened.
+    /// Creates an empty sequence for the system's agents.
     pub fn new(system: &'s System<'s>) -> Telling<'s> {
         let protocol = system.protocol;
         let remotes = (0..u16::from(system.remotes)).map(|number| {
@@ -64,7 +64,7 @@ impl<'s> Telling<'s> {
         }
     }
 
-    /// All that was told.
+    /// Returns the sequence so far.
     pub fn sequence(&self) -> &Sequence {
         &self.sequence
     }
@@ -91,7 +91,7 @@ impl<'s> Telling<'s> {
         self.step(agent, line, Action::Does { what });
     }
 
-    /// Tells a step by the worlds before and after it.
+    /// Appends a step, given the states before and after it.
     pub fn tell(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
@@ -156,7 +156,7 @@ impl<'s> Telling<'s> {
         }
     }
 
-    /// A message is taken; of equal ones the oldest.
+    /// Records the receipt of a message; of equal messages, the oldest.
     fn takes(&mut self, letter: &Letter) {
         let Some(place) = self.under_way.iter().position(|(one, _)| one == letter) else {
             return;
@@ -170,7 +170,7 @@ impl<'s> Telling<'s> {
         self.step(letter.to, letter.line, action);
     }
 
-    /// What is under way now and was not before has been sent.
+    /// Records messages that are in flight now and were not before as sent.
     fn sent(&mut self, after: &World<Current>) {
         let mut known: Vec<Letter> = self.under_way.iter().map(|(one, _)| one.clone()).collect();
         for flight in after.network.flights() {
@@ -201,7 +201,7 @@ impl<'s> Telling<'s> {
         }
     }
 
-    /// The agents that have a state of a line, and it in words.
+    /// Agents that have a state for this line, with the state as text.
     fn states(&self, number: u8, line: &Line<Current>) -> Vec<(usize, String)> {
         let remotes = line
             .remotes
@@ -223,7 +223,7 @@ impl<'s> Telling<'s> {
         self.names.message(message, &letter.fields)
     }
 
-    /// The messages under way, the oldest first: `GetS: cache 0 to directory`.
+    /// Messages in flight, oldest first: `GetS: cache 0 to directory`.
     pub fn under_way(&self) -> Vec<String> {
         let agents = &self.sequence.agents;
         let letters = self.under_way.iter().map(|(letter, _)| {
@@ -233,7 +233,7 @@ impl<'s> Telling<'s> {
         letters.collect()
     }
 
-    /// Of each line the agents with their states and whether their copies are current, and what memory and device do.
+    /// For each line: its agents with states, permissions and currency of copies, its memory, and the device's lock.
     pub fn lines(&self, at: &World<Current>) -> Value {
         let lines = (0..).zip(&at.lines).map(|(number, line)| {
             let agents = self.states(number, line).into_iter().map(|(agent, state)| {

@@ -1,4 +1,4 @@
-//! What an editor is told of one text.
+//! Editor features of one document.
 
 use super::places::Places;
 use crate::composed;
@@ -16,22 +16,23 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// A place of a policy may become many rows of the home; so many are shown.
+/// Maximum number of rows shown: one place of a policy may become many rows of the home.
 const MOST_ROWS: usize = 12;
 
-/// A text as an editor has it now.
+/// A document with the contents that the editor has.
 pub(super) struct Document {
     uri: Uri,
     path: PathBuf,
     text: String,
     places: Places,
     pub(super) analysis: Analysis,
-    /// The rows of both agents, made when one is first asked for.
+    /// Rows of both agents, computed when first requested.
     rows: OnceCell<Vec<(&'static str, Row)>>,
 }
 
 impl Document {
-    /// What a text says; `open` has the texts at paths that an editor has and may not have written yet.
+    /// Analyses a document. `open` returns the contents of files that are open in the editor, perhaps with unsaved
+    /// changes.
     pub(super) fn new(uri: Uri, text: String, open: &dyn Fn(&Path) -> Option<String>) -> Document {
         let path = path(&uri);
         let analysis = match text::composes(&text) {
@@ -59,18 +60,18 @@ impl Document {
         &self.text
     }
 
-    /// The file of the text; it need not be there.
+    /// Path of the document's file, which need not exist.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the text uses that in a file.
+    /// Returns true if the document uses the file at a path.
     pub(super) fn uses(&self, path: &Path) -> bool {
         let mut uses = self.analysis.uses.iter();
         uses.any(|(_, file)| same(&composed::beside(&self.path, file), path))
     }
 
-    /// The place of a span as the protocol counts it.
+    /// Range of a span, in the positions of the protocol.
     pub(super) fn range(&self, span: Span) -> Range {
         self.places.range(&self.text, span)
     }
@@ -84,11 +85,11 @@ impl Document {
         words.unwrap_or_default()
     }
 
-    /// What is wrong with the text, in the words of the command.
+    /// Diagnostics of the document, with the wording of the command.
     pub(super) fn diagnostics(&self) -> Vec<Diagnostic> {
         let told = self.analysis.diagnostics.iter().map(|wrong| {
             let mut message = wrong.message.clone();
-            // Often it begins the sentence too.
+            // The message often starts with the label.
             if !message.starts_with(&wrong.label) {
                 message += &format!(": {}", wrong.label);
             }
@@ -115,7 +116,7 @@ impl Document {
         told.collect()
     }
 
-    /// The name that stands at a position, or ends there.
+    /// Name at a position, or ending there.
     pub(super) fn mention(&self, position: Position) -> Option<&Mention> {
         let at = self.places.byte(&self.text, position);
         let mentions = &self.analysis.mentions;
@@ -125,7 +126,7 @@ impl Document {
         within.or_else(|| mentions.iter().find(|one| one.span.end == at))
     }
 
-    /// Where the name at a position is declared; of a file that is used, where that begins.
+    /// Declaration of the name at a position; for the name of a used file, the start of that file.
     pub(super) fn definition(&self, position: Position) -> Option<Location> {
         if let Some(mention) = self.mention(position) {
             return Some(self.location(mention.declaration));
@@ -133,13 +134,13 @@ impl Document {
         let at = self.places.byte(&self.text, position);
         let mut uses = self.analysis.uses.iter();
         let (_, file) = uses.find(|(span, _)| span.start <= at && at <= span.end)?;
-        // A text that ships with the command alone lies nowhere.
+        // A protocol that is only shipped in the command has no file to open.
         let there = composed::beside(&self.path, file).is_file();
         let file = there.then(|| beside(&self.uri, file))??;
         Some(Location::new(file, Range::default()))
     }
 
-    /// What the name at a position is and how it is declared, and the rows of the tables that stand there.
+    /// Kind and declaration of the name at a position, and the rows of the tables at this place.
     pub(super) fn hover(&self, position: Position, cancel: &AtomicBool) -> Option<Hover> {
         let mut told = Vec::new();
         let mention = self.mention(position);
@@ -171,8 +172,8 @@ impl Document {
         })
     }
 
-    /// The rows of the remote and of the home, which is constructed; none of a text with errors, and of a home that cannot
-    /// be constructed.
+    /// Rows of the remote and of the home, which is constructed if it is a policy. A document with errors has none, and
+    /// a home that cannot be constructed has none.
     fn rows(&self, cancel: &AtomicBool) -> &[(&'static str, Row)] {
         self.rows.get_or_init(|| {
             let Some(protocol) = self.analysis.protocol.clone() else {
@@ -193,7 +194,7 @@ impl Document {
         })
     }
 
-    /// The names and words that fit at a position.
+    /// Names and keywords that fit at a position.
     pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
         let at = self.places.byte(&self.text, position);
         let Some(expected) = text::expected_at(&self.text, at) else {
@@ -202,7 +203,7 @@ impl Document {
         let mut blocks = self.analysis.blocks.iter();
         let agent = expected.agent;
         let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
-        // States and variables are an agent's own.
+        // States and variables are local to an agent.
         let fits = |mention: &&Mention| {
             let own = ["state", "variable"].contains(&mention.what);
             let within =
@@ -230,7 +231,7 @@ impl Document {
         names.chain(words).collect()
     }
 
-    /// The edit that formats the file; none if it is formatted, or has characters that are not of the language.
+    /// Edit that formats the file; none if it is formatted already, or contains characters outside the language.
     pub(super) fn formatting(&self) -> Option<TextEdit> {
         let formatted = text::format(&self.text).ok()?;
         let whole = Span {
@@ -245,7 +246,7 @@ impl Document {
         mentions.filter(|mention| mention.span == mention.declaration)
     }
 
-    /// The blocks of the text, and in each the names that it declares.
+    /// Blocks of the document, each with the names that it declares.
     pub(super) fn symbols(&self) -> Vec<DocumentSymbol> {
         let blocks = self.analysis.blocks.iter().map(|&block| {
             let within =
@@ -284,7 +285,7 @@ impl Document {
             _ => SymbolKind::VARIABLE,
         };
         DocumentSymbol {
-            // Editors refuse a symbol without a name.
+            // Editors reject a symbol without a name.
             name: if name.is_empty() { what } else { name }.to_string(),
             detail: Some(what.to_string()),
             kind,
@@ -306,7 +307,7 @@ fn completion(what: &str) -> CompletionItemKind {
     }
 }
 
-/// Rows as a table in Markdown.
+/// Rows as a Markdown table.
 fn table(rows: &[&(&'static str, Row)]) -> String {
     let mut text =
         String::from("| of | state | event | if | actions | next |\n|---|---|---|---|---|---|\n");
@@ -328,7 +329,7 @@ fn table(rows: &[&(&'static str, Row)]) -> String {
     text
 }
 
-/// The address of a file whose name is said beside this one.
+/// URI of a file named relative to this one.
 fn beside(uri: &Uri, file: &str) -> Option<Uri> {
     let (folder, _) = uri.as_str().rsplit_once('/')?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
@@ -341,13 +342,13 @@ fn beside(uri: &Uri, file: &str) -> Option<Uri> {
         .ok()
 }
 
-/// Whether two paths are of one file.
+/// Returns true if both paths name the same file.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize();
     one == other || matches!((real(one), real(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The file of an address, beside which are those that a text uses; empty if it has none.
+/// Path of a URI, the base for the files that a document uses; empty if it is not valid text.
 fn path(uri: &Uri) -> PathBuf {
     let decoded = uri.path().as_estr().decode().into_string();
     decoded.map_or_else(|_| PathBuf::new(), |path| PathBuf::from(path.as_ref()))

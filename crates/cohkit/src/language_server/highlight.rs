@@ -1,11 +1,11 @@
-//! Semantic tokens: the kind of each name, which a grammar cannot know.
+//! Semantic tokens: the kind of each name, which a grammar cannot determine.
 
 use super::document::Document;
 use lsp_types::{
     SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensLegend,
 };
 
-/// Kinds of names with their token types; the place in the list is the number of the type.
+/// Kinds of names with their token types; the index in this list is the number of the type.
 const TYPES: [(&[&str], SemanticTokenType); 8] = [
     (&["state"], SemanticTokenType::ENUM_MEMBER),
     (&["message"], SemanticTokenType::EVENT),
@@ -17,10 +17,10 @@ const TYPES: [(&[&str], SemanticTokenType); 8] = [
     (&["size"], SemanticTokenType::TYPE_PARAMETER),
 ];
 
-/// The modifier of a name where it is declared, as a bit.
+/// Modifier bit of a name at its declaration.
 const DECLARATION: u32 = 1;
 
-/// The types and modifiers that [`Document::tokens`] numbers.
+/// Token types and modifiers to which [`Document::tokens`] refers by number.
 pub(super) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
         token_types: TYPES.iter().map(|(_, its)| its.clone()).collect(),
@@ -29,7 +29,7 @@ pub(super) fn legend() -> SemanticTokensLegend {
 }
 
 impl Document {
-    /// The names of the file, each relative to the one before, as the protocol has them.
+    /// Tokens of all names; positions are relative to the previous token, as the protocol requires.
     pub(super) fn tokens(&self) -> SemanticTokens {
         let mut data = Vec::new();
         let (mut line, mut start, mut end) = (0, 0, 0);

@@ -1,15 +1,15 @@
-//! Messages between editor and server: a header that says how long each is, then JSON.
+//! Messages between editor and server: a header with the length, then JSON.
 
 use serde_json::{json, Value};
 use std::io::{BufRead, Read};
 
-/// Most bytes of a message; a protocol text that is read is far shorter.
+/// Maximum length of a message in bytes; protocol files are far shorter.
 const LONGEST: u64 = 64 << 20;
 
-/// Most bytes of a line of a header.
+/// Maximum length of a header line in bytes.
 const LONGEST_LINE: u64 = 200;
 
-/// What is wrong with a request, by the numbers of JSON-RPC and of the protocol.
+/// Error codes of JSON-RPC and of the language server protocol.
 pub(super) const NO_JSON: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
 pub(super) const NO_SUCH_METHOD: i32 = -32601;
@@ -17,9 +17,9 @@ pub(super) const INVALID_PARAMETERS: i32 = -32602;
 pub(super) const NOT_INITIALIZED: i32 = -32002;
 pub(super) const REQUEST_FAILED: i32 = -32803;
 
-/// What an editor sends.
+/// Message from an editor.
 pub(super) enum Message {
-    /// It waits for the answer with this number.
+    /// A request, which expects the response with this identifier.
     Request {
         id: Value,
         method: String,
@@ -29,15 +29,15 @@ pub(super) enum Message {
         method: String,
         params: Value,
     },
-    /// The answer to what was asked of it.
+    /// Response to a request of the server.
     Response,
 }
 
-/// The bytes of the next message; none where the input ends before one.
+/// Reads the next message; `None` at the end of the input.
 ///
 /// # Errors
 ///
-/// Why no message can be told from what follows.
+/// The input ends within a message, cannot be read, or has no valid header.
 pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
     let (mut begun, mut length) = (false, None);
     loop {
@@ -83,11 +83,11 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
     }
 }
 
-/// What a message says.
+/// Parses a message.
 ///
 /// # Errors
 ///
-/// The answer to what is no message.
+/// The error response to an invalid message.
 pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
     let refused = |code, what: &str| Err(refusal(&Value::Null, code, what));
     let mut value: Value = match serde_json::from_slice(body) {
@@ -113,22 +113,22 @@ pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
     }
 }
 
-/// The answer to a request.
+/// Response with the result of a request.
 pub(super) fn answer(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// The answer to a request that cannot be met.
+/// Response that rejects a request.
 pub(super) fn refusal(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-/// What nobody has asked for.
+/// Notification to the editor, which expects no response.
 pub(super) fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
-/// A message with its header.
+/// Prefixes a message with its header.
 pub(super) fn framed(message: &Value) -> String {
     let body = message.to_string();
     format!("Content-Length: {}\r\n\r\n{body}", body.len())

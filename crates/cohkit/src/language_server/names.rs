@@ -1,4 +1,4 @@
-//! References of a name, and its renaming.
+//! References and renaming of names.
 
 use super::document::Document;
 use cohkit_protocol::text::{self, Analysis, Mention, Span};
@@ -6,7 +6,7 @@ use lsp_types::{Location, Position, TextEdit};
 use std::collections::BTreeSet;
 
 impl Document {
-    /// All places of the name at a position, in their order; its declaration too, if asked for.
+    /// Locations of the name at a position, in order; declarations are included only on request.
     pub(super) fn references(&self, position: Position, declaration: bool) -> Vec<Location> {
         let Some(found) = self.mention(position) else {
             return Vec::new();
@@ -18,17 +18,17 @@ impl Document {
         wanted.map(|span| self.location(span)).collect()
     }
 
-    /// The name at a position that can be renamed.
+    /// Name at a position, with its span; every declared name can be renamed.
     pub(super) fn renamed_name(&self, position: Position) -> Option<(Span, &str)> {
         let found = self.mention(position)?;
         Some((found.span, self.words(found.span)))
     }
 
-    /// The edits that rename the name at a position.
+    /// Edits that rename the name at a position.
     ///
     /// # Errors
     ///
-    /// A new name that is none, or with which the file would be wrong or mean something else.
+    /// The new name is invalid, or the file would become invalid or change its meaning.
     pub(super) fn rename(&self, position: Position, new: &str) -> Result<Vec<TextEdit>, String> {
         let found = self.mention(position);
         let found = found.ok_or("there is no name that the file declares")?;
@@ -56,7 +56,7 @@ impl Document {
     }
 }
 
-/// The places of everything that has to have one name with a mention, and those of them that are declarations.
+/// Spans of all mentions that must have the same name as this one, and those of them that are declarations.
 ///
 /// A field in the guard of a row for several messages is declared in each of them.
 fn same_name(analysis: &Analysis, mention: &Mention) -> (BTreeSet<Span>, BTreeSet<Span>) {
@@ -76,7 +76,7 @@ fn same_name(analysis: &Analysis, mention: &Mention) -> (BTreeSet<Span>, BTreeSe
     }
 }
 
-/// The file with another name at these places.
+/// Returns the text with these spans replaced by another name.
 fn replaced(text: &str, spans: &BTreeSet<Span>, new: &str) -> String {
     let mut other = String::with_capacity(text.len());
     let mut copied = 0;
@@ -89,7 +89,8 @@ fn replaced(text: &str, spans: &BTreeSet<Span>, new: &str) -> String {
     other
 }
 
-/// What each name refers to, by the order of all places: the same before and after a renaming that changes no meaning.
+/// Declaration that each name refers to, by the order of all spans: equal before and after a renaming that keeps the
+/// meaning.
 fn shape(analysis: &Analysis) -> Vec<(usize, usize, &'static str)> {
     let spans: BTreeSet<Span> = analysis
         .mentions

@@ -1,16 +1,16 @@
-//! Places in a text as the language server protocol counts them: lines from 0, and in a line units of UTF-16.
+//! Positions in a text as the language server protocol counts them: lines from 0, and UTF-16 code units in a line.
 
 use cohkit_protocol::text::Span;
 use lsp_types::{Position, Range};
 
-/// Where the lines of a text begin and end, their ends without what ends them.
+/// Start and end of each line, in bytes; the end excludes the line terminator.
 #[derive(Debug)]
 pub(super) struct Places {
     lines: Vec<(usize, usize)>,
 }
 
 impl Places {
-    /// Lines end as editors end them: by a line feed, a carriage return, or both.
+    /// Finds the lines, which end as in editors: with a line feed, a carriage return, or both.
     pub(super) fn of(text: &str) -> Places {
         let mut lines = Vec::new();
         let mut start = 0;
@@ -31,7 +31,7 @@ impl Places {
         Places { lines }
     }
 
-    /// The position of a byte; one that ends a line is at the line's end, and one within a character at its start.
+    /// Position of a byte. A line terminator is at the end of its line, and a byte within a character at its start.
     pub(super) fn position(&self, text: &str, byte: u32) -> Position {
         let byte = text.len().min(byte as usize);
         let line = self.lines.partition_point(|line| line.0 <= byte) - 1;
@@ -47,7 +47,7 @@ impl Places {
         Range::new(start, self.position(text, span.end).max(start))
     }
 
-    /// The byte at a position; beyond a line it is the line's end, and beyond all lines the text's.
+    /// Byte at a position; beyond a line, the line's end; beyond all lines, the end of the text.
     pub(super) fn byte(&self, text: &str, position: Position) -> u32 {
         let Some(&(start, end)) = self.lines.get(position.line as usize) else {
             return text.len() as u32;
@@ -61,7 +61,7 @@ impl Places {
         after.next().map_or(end, |(at, _)| start + at) as u32
     }
 
-    /// A line of the text, from 0.
+    /// Line of the text, counted from 0.
     pub(super) fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
         let (start, end) = self.lines[line as usize];
         &text[start..end]
@@ -80,7 +80,7 @@ mod tests {
             let position = places.position(text, byte);
             (position.line, position.character)
         };
-        // One character of four bytes is two units; a byte within it is where it starts.
+        // A character of four bytes is two code units; a byte within it is at its start.
         assert_eq!(
             (at(0), at(1), at(3), at(5)),
             ((0, 0), (0, 1), (0, 1), (0, 3))

@@ -1,4 +1,4 @@
-//! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
+//! Litmus tests in the simulator: an observed outcome decides, an outcome that was not observed does not.
 
 use super::{
     asked, between, cannot, home, key, listed, observation, observed, placed, relation, values,
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs a test so many times, with seeds from the first one on.
+/// Runs a test `runs` times, with consecutive seeds from `seed` on.
 pub(super) fn run(
     (source, on): (&Source, On),
     test: &Test,
@@ -66,7 +66,7 @@ pub(super) fn run(
         Err(NotRun::Interrupted) => {
             return Err(Failure::new(Outcome::Interrupted, "interrupted").into())
         }
-        // Placed on other kinds, the threads may run.
+        // The threads may run when placed on other kinds.
         Err(NotRun::Lacks(what) | NotRun::Cannot(what)) if source.protocol.several_tables() => {
             (Seen::default(), Some(what))
         }
@@ -97,25 +97,26 @@ pub(super) fn run(
 
 struct Timed<'t> {
     protocol: &'t str,
-    /// Where the protocol's text is.
+    /// Path of the protocol file.
     path: Option<&'t Path>,
     file: Option<&'t str>,
     program: &'t Program,
-    /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
+    /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
-    /// A letter for each write, which the name ends with.
+    /// One letter for the variant of each write; the program's name ends with them.
     stores: Option<&'t str>,
     how: How,
     expected: Expected,
     seed: u64,
     seen: Seen,
-    /// Why nothing was run, if nothing was.
+    /// Reason why nothing was run, if nothing was.
     not_run: Option<String>,
     allowed: BTreeSet<End>,
 }
 
 impl Timed<'_> {
-    /// The first seed that shows an outcome which decides, if one was seen, and whether it is what is expected.
+    /// First seed with a deciding outcome, and true if this outcome is expected; `None` if no deciding outcome was
+    /// observed.
     fn decides(&self) -> Option<(u64, bool)> {
         let first = |decides: &dyn Fn(&End) -> bool| {
             let ends = self.seen.ends.iter();
@@ -143,7 +144,7 @@ impl Timed<'_> {
         self.how.guaranteed && ends.any(|end| !self.allowed.contains(end))
     }
 
-    /// What was not seen may be seen with another seed.
+    /// Outcome for the exit code. Without a deciding outcome it is undecided, as another seed may show one.
     fn outcome(&self) -> Outcome {
         match (&self.seen.failure, self.decides()) {
             (Some(_), _) | (None, Some((_, false))) => Outcome::No,
@@ -152,7 +153,7 @@ impl Timed<'_> {
         }
     }
 
-    /// The command that shows again what has decided.
+    /// Command that reproduces the deciding run.
     fn again(&self) -> Option<String> {
         let failure = self.seen.failure.as_ref();
         let decides = || self.decides().map(|(seed, _)| seed);

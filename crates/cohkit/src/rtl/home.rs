@@ -1,4 +1,4 @@
-//! The RTL as the home of a simulated machine.
+//! RTL as the home of a simulated machine.
 
 use super::lockstep::cache;
 use super::{built, compile, origin};
@@ -16,8 +16,8 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::MakeHome;
 use std::sync::Arc;
 
-/// The home that takes the place of the simulator's, if one is asked for: the RTL in the platform's size, which is
-/// built unless it is there.
+/// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
+/// if it is missing.
 pub(crate) fn instead(
     options: &Executed,
     source: &Source,
@@ -57,7 +57,7 @@ pub(crate) fn instead(
     })))
 }
 
-/// The size of the home in a platform: a directory with as many sets and ways as the remote's cache.
+/// Shape of the home for a platform: a directory with as many sets and ways as the remote's cache.
 fn shape(platform: &Platform) -> Result<Shape, Failure> {
     let cannot = |what: String, help: &str| {
         let message = format!(

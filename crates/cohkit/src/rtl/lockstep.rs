@@ -22,26 +22,26 @@ use cohkit_trace::Trace;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Cycles before a mismatch that a waveform shows.
+/// Number of cycles before a mismatch that a waveform shows.
 const SHOWN: u64 = 2000;
 
-/// What all runs came to.
+/// Results of all runs.
 #[derive(Default)]
 struct Total {
-    /// Seeds and messages of each shape, as far as they came.
+    /// Numbers of seeds and of messages for each shape so far.
     shapes: [(u64, u64); SHAPES.len()],
     messages: u64,
     answers: u64,
     evictions: u64,
     strangers: u64,
     cycles: u64,
-    /// For each state and event whether a run used the row.
+    /// True for each state and event whose row a run has used.
     covered: Vec<Vec<bool>>,
-    /// What was found, and the seed.
+    /// First mismatch, with its seed.
     mismatch: Option<(u64, Box<Mismatch>)>,
-    /// Why there is no waveform of it although one is asked for.
+    /// Reason why the requested waveform of the mismatch is missing.
     no_waveform: Option<String>,
-    /// Rows whose being spoilt was noticed, and those of which it was not.
+    /// Mutated ROM rows: number of those that were detected, and list of those that were not.
     noticed: u64,
     missed: Vec<(usize, usize)>,
 }
@@ -59,7 +59,7 @@ impl Total {
     }
 }
 
-/// The RTL as it was built, for each shape that a seed had.
+/// Libraries of the RTL, built for each shape that a seed has.
 struct Builds<'a> {
     cache: &'a Path,
     printed: Printed<'a>,
@@ -67,7 +67,7 @@ struct Builds<'a> {
 }
 
 impl Builds<'_> {
-    /// The place of a seed's shape in the list.
+    /// Index of a seed's shape in [`SHAPES`].
     fn place(options: &RtlTest, seed: u64) -> usize {
         let name = options.shape.as_deref().unwrap_or(of_seed(seed));
         SHAPES
@@ -76,7 +76,7 @@ impl Builds<'_> {
             .unwrap_or(0)
     }
 
-    /// The library of a shape, which is built unless it is there.
+    /// Returns the library of a shape; builds it if it is missing.
     fn library(&mut self, place: usize, console: &Console) -> Result<PathBuf, Failure> {
         if let Some(library) = &self.libraries[place] {
             return Ok(library.clone());
@@ -88,7 +88,7 @@ impl Builds<'_> {
     }
 }
 
-/// The last seed, if what the options ask for can be done.
+/// Returns the last seed, after checks that the options can be met.
 fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     let Some(last) = options.seed.checked_add(options.seeds - 1) else {
         let message = format!(
@@ -99,12 +99,12 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
         );
         return Err(Failure::new(Outcome::BadInput, message));
     };
-    // A bad place for results is not found out after a long test.
+    // Reject unusable output paths before a long test.
     let own = options.output.out.iter().chain(&options.trace);
     for file in own.chain(&options.waveform) {
         files::try_file(file)?;
     }
-    // Verilator's writer of waveforms removes what stands there, be it a device of the system's.
+    // Verilator removes whatever is at the path of a waveform, even a device of the system.
     if let Some(file) = &options.waveform {
         if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
             let message = format!(
@@ -196,7 +196,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         match drawn {
             Ok(()) => {}
             Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
-            // The mismatch is worth more than its waveform.
+            // The mismatch matters more than its waveform.
             Err(failure) => total.no_waveform = Some(failure.message),
         }
     }
@@ -224,7 +224,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     })
 }
 
-/// Writes what happens on each line of a run.
+/// Writes the events on each line of a run.
 fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let sequences = match setup.traces(run) {
         Ok(sequences) => sequences,
@@ -243,7 +243,7 @@ fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     files::write(file, &format!("{told:#}\n"))
 }
 
-/// Spoils rows that are spread over all that can be used.
+/// Mutates ROM rows, spread evenly over the reachable ones, and counts the mutations that are detected.
 fn spoil(
     setup: &Setup,
     options: &RtlTest,
@@ -259,21 +259,21 @@ fn spoil(
         match setup.notices(state, event, options.seed) {
             Ok(true) => total.noticed += 1,
             Ok(false) => total.missed.push((state, event)),
-            // It gives no mismatch.
+            // Never a mismatch, so this returns the failure.
             Err(failed) => drop(mismatch(failed)?),
         }
     }
     Ok(())
 }
 
-/// The rows that can be used, in the order of the ROM.
+/// Reachable rows, in the order of the ROM.
 fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
     let used = setup.rom.used();
     used.filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
         .collect()
 }
 
-/// Whether a run that ended in a mismatch has ended so again, and its waveform stands in the file.
+/// Checks that the repeated run ended in a mismatch again, and that its waveform was written.
 fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
     let wrong = |what: &str| Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}")));
     match again {
@@ -298,7 +298,7 @@ fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
     }
 }
 
-/// The folder for what is built.
+/// Default folder for builds.
 pub(super) fn cache() -> PathBuf {
     let named = |name| {
         std::env::var_os(name)
@@ -318,7 +318,7 @@ fn unused(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The command that repeats a seed's run.
+/// Command that repeats the run of a seed.
 fn again(options: &RtlTest, seed: u64) -> String {
     let shape = options.shape.as_ref();
     format!(
@@ -400,7 +400,7 @@ fn text(
     text
 }
 
-/// A shape, with what its runs came to.
+/// JSON of a shape with the numbers of its seeds and messages.
 fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde_json::Value {
     json!({
         "name": name,

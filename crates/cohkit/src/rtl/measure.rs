@@ -20,25 +20,25 @@ use cohkit_rtl::CLOCK;
 use serde_json::json;
 use std::fmt::Write;
 
-/// The latencies of memory that are tried, in nanoseconds.
+/// Memory latencies to measure with, in nanoseconds.
 const MEMORIES: [f64; 3] = [300.0, 70.0, 3.0];
-/// How long the remote takes to answer a forward, in nanoseconds: there, in it, and back.
+/// Latency from a forward to its answer, in nanoseconds: both ways over the link, and the time in the remote.
 const REMOTE: f64 = 290.0;
-/// A port through which something passes in more of its cycles than this is what limits.
+/// Share of cycles in use beyond which a port is the bottleneck.
 const FULL: f64 = 0.95;
 
-/// One measured stream.
+/// A measured stream of operations.
 struct Stream {
     name: &'static str,
-    /// Latency of memory in nanoseconds; none if it is RAM behind the home.
+    /// Memory latency in nanoseconds; `None` for RAM behind the home.
     memory: Option<f64>,
     rate: Rate,
-    /// What limits it, and in which share of its cycles that is in use.
+    /// Most used port, and the share of its cycles in use.
     limit: (String, f64),
 }
 
 impl Stream {
-    /// The name, with what is behind the home.
+    /// Description of the memory: its latency, or RAM.
     fn memory(&self) -> String {
         self.memory
             .map_or("RAM".into(), |memory| format!("{memory} ns"))
@@ -124,7 +124,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     Ok(Outcome::Yes)
 }
 
-/// What is measured: its name, the latency of memory if there is any, and what happens.
+/// Streams to measure: name, memory latency if any, and scenario.
 fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
     let all = options.units * options.outstanding;
     let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
@@ -136,7 +136,7 @@ fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenar
         delay: cycles(delay),
         most: all,
     };
-    // A request and its answer cross the link in so much time; so much the forward and its answer take.
+    // One-way latency of messages: a forward and its answer together take twice this time.
     let half = REMOTE / 2.0;
     let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
     let mut asked = Vec::new();
@@ -167,11 +167,11 @@ fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenar
     asked
 }
 
-/// The port that is in use most, and in which share of its cycles; all ports are there twice.
+/// Most used port, and the share of its cycles in use; every port exists twice.
 fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
     let ports = &rate.ports;
     let mut all = Vec::new();
-    // Ports between the home and an endpoint are not seen.
+    // Ports between the home and an endpoint are not observable.
     if setup.shape.endpoint == Endpoint::None {
         all = vec![
             ("AXI read addresses".to_string(), ports.axi_ar),

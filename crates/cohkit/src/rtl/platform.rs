@@ -1,4 +1,4 @@
-//! The table `[home]` of a platform, as measured.
+//! Table `[home]` of a platform, measured on the RTL.
 
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::measure::Parts;
@@ -8,7 +8,7 @@ use cohkit_rtl::CLOCK;
 use cohkit_sim::platform::{units, Unit};
 use std::fmt::Write;
 
-/// The quantities of a simulated home that takes the times of this one.
+/// Quantities of a simulated home with the timing of this RTL, as TOML.
 pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     let shape = &setup.shape;
     let mut text =

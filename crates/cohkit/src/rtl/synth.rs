@@ -1,4 +1,4 @@
-//! `cohkit rtl synth`: how large the home is, and how deep its logic.
+//! `cohkit rtl synth`: size of the home, and depth of its logic.
 
 use super::{compile, file_name, not_built, origin};
 use crate::console::Console;
@@ -19,22 +19,22 @@ use std::fmt::Write;
 /// Sets of each unit's directory, as a power of two, and ways of a set.
 const SET_BITS: u32 = 7;
 const WAYS: usize = 16;
-/// The range of addresses, as a power of two.
+/// Size of the address range in bytes, as a power of two.
 const RANGE_BITS: u32 = 36;
-/// Paths that are shown.
+/// Number of paths to print.
 const SHOWN: usize = 5;
 
-/// What the FPGA has of which a share is told: a VU9P.
+/// Resources of the FPGA to which the home is compared, a VU9P.
 const VU9P: Size = Size {
     lut: 1_182_240,
     ff: 2_364_480,
     bram18: 2 * 2_160,
     uram: 960,
 };
-/// Units of the home whose share is published.
+/// Number of units of the home whose share is published.
 const PUBLISHED_UNITS: usize = 64;
 
-/// What came of one configuration.
+/// Result for one configuration.
 struct Configuration {
     units: usize,
     slices: usize,
@@ -54,8 +54,8 @@ impl Configuration {
     }
 }
 
-/// The published shares of a VU9P that the home with its directory takes, in percent of LUTs and of BRAM36:
-/// `enzian.resources.dc` of experiments/published.toml.
+/// Published shares of a VU9P for the home with its directory, in percent of LUTs and of BRAM36: `enzian.resources.dc`
+/// of experiments/published.toml.
 const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, Failure> {
@@ -77,7 +77,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
         let slice = Slice {
             units: of_slice,
             set_bits: SET_BITS,
-            // The lowest bit of a line's number is that of the slice.
+            // The lowest bit of a line's number selects the slice.
             tag_bits: RANGE_BITS
                 - source.protocol.line_bytes.trailing_zeros()
                 - 1
@@ -105,7 +105,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
                 console.interrupted,
             )
             .map_err(not_built)?;
-        // To look through the netlist takes a while, and no file.
+        // Reading the netlist takes a while, and needs no file.
         drop((busy, temporary, tidy));
         let wrong = |what| {
             let message = format!("error: the netlist of Yosys cannot be read: {what}");

@@ -1,4 +1,4 @@
-//! `cohkit run --cp` from outside: programs on both sides of a machine with cores beside far memory.
+//! Tests of `cohkit run --cp`: programs on both sides of a machine with cores beside far memory.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A program of this source, compiled into a folder.
+/// Compiles a program into a folder.
 fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> PathBuf {
     let name = Path::new(source).file_stem().expect("a name");
     let program = folder.join(name).with_extension("elf");
@@ -27,7 +27,7 @@ fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> P
     program
 }
 
-/// `cohkit run` with these words, in a folder.
+/// Runs `cohkit run` with these arguments in a folder.
 fn run(folder: &Path, words: &[&str]) -> Output {
     let mut command = cohkit(["run"]);
     command.args(words).current_dir(folder);
@@ -60,7 +60,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // The reason that holds is the one that is told.
+    // Of several possible reasons, the one that applies is reported.
     for (case, at, why) in [
         ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, of which not all is what it was given of far memory"),
         ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, of which not all is what it was given of far memory"),
@@ -75,7 +75,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
-    // Without `--cp` there are no cores, nor far memory.
+    // Without `--cp` there are neither cores beside far memory nor far memory.
     let said = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
@@ -84,7 +84,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // What it counts is the same each time.
+    // Counters are the same in every run.
     let counted = [
         "--counters",
         "--timed",
@@ -96,7 +96,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     let said = run(&counted);
     assert!(said.contains("\nmcc 0: lines fetched: 1\n"), "{said}");
     assert_eq!(said, run(&counted));
-    // Without time, what programs do is the same.
+    // Functional simulation does not change the behaviour of programs.
     let fast = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
     let same =
         "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
@@ -112,7 +112,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
         both.contains("'--fast' cannot be used with '--races'"),
         "{both}"
     );
-    // Nobody has such a program.
+    // No channel program has this name.
     let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
     assert_eq!(
         said,
@@ -124,7 +124,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
         said,
         "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--cp sum=PROGRAM` names one\n"
     );
-    // What is for a core does nothing on a host.
+    // A channel program is rejected as a host program.
     let said = run(&["--cp", "stray=stray.elf", "stray.elf"]);
     assert!(
         said.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM`"),
@@ -162,13 +162,13 @@ fn races_are_told_with_both_places_and_are_a_no() {
         "race: the line at 0x4000000000 is stale where it is loaded\nthe host's core 0 loads it, at 0x",
         &format!(", forgets-host.c:{line}\ncore 0 of `forgets` wrote it, at 0x"),
         ", scratchpad.h:",
-        // What copies is a function of the library, which is part of the program's.
+        // The copy is made by a library function that is inlined into the program.
         &format!(", called at forgets.c:{stores}\n"),
         "\n1 race\n",
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // Nobody looks unless asked to.
+    // Races are reported only with `--races`.
     let said = transcript(&run(folder, &words));
     assert!(said.starts_with("exit code 0\nsum "), "{said}");
     assert!(!said.contains("race"), "{said}");
@@ -193,13 +193,13 @@ fn hostile_programs_and_wrong_options_are_refused() {
         let said = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
         said.replacen("--- stderr\n", "", 1)
     };
-    // Its core finds what nobody looked for before: it is not given this far memory.
+    // Without verification in advance, the core rejects the program: it is not granted this far memory.
     let refused = said(&["--cp", "stray=stray.elf"]);
     assert!(
         refused.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest wants far memory here"),
         "{refused}"
     );
-    // A host's program is none for these cores, which looking through tells before, and the core if that is left out.
+    // A host program is no channel program: verification rejects it, and without verification the machine.
     let host = ["--cp", "stray=stray-host.elf"];
     let refused = said(&host);
     assert!(
@@ -268,7 +268,8 @@ fn hostile_programs_and_wrong_options_are_refused() {
     }
 }
 
-/// What a program is that never ends, and why one is stopped that uses what it did not ask for, is told where it stands.
+/// Reports the position of a program that never ends, and the reason why a program is stopped that uses what it did not
+/// request.
 #[test]
 fn where_programs_stand_that_do_not_end_is_told() {
     if !require("riscv-gcc") {
@@ -328,7 +329,7 @@ fn where_programs_stand_that_do_not_end_is_told() {
         assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
         assert!(said.contains(told), "{told} in {said}");
     }
-    // A core cannot wait for itself.
+    // A core cannot wait for its own FIFO.
     for (case, told) in [
         (
             "13",
@@ -370,7 +371,7 @@ fn where_programs_stand_that_do_not_end_is_told() {
     }
 }
 
-/// A host that sends to a program that has ended, and two cores that store one line, as a user runs them.
+/// A host that sends to a program that has ended, and two cores that store to one line.
 #[test]
 fn waiting_for_ever_and_a_race_of_two_cores_are_reported_with_both_places() {
     if !require("riscv-gcc") {

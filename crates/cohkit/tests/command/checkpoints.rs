@@ -1,4 +1,4 @@
-//! Checks that are stopped and go on.
+//! Checks that are interrupted and resumed.
 
 use crate::{cohkit, text, transcript, without_run};
 use std::fs;
@@ -11,7 +11,7 @@ fn model(name: &str) -> PathBuf {
     models.join(name)
 }
 
-/// A check of this model, as JSON, with these options.
+/// Command that checks this model, as JSON, with these options.
 fn checking(model: &Path, options: &[&str]) -> Command {
     let mut command = cohkit(["check", "--json"]);
     command
@@ -48,7 +48,7 @@ fn control_c_and_kill_lose_nothing_that_was_kept() {
     let kept = folder.path().join("kept");
     let name = kept.to_str().expect("a name in UTF-8");
 
-    // Ctrl-C at once: what little was found is kept, or else nothing is said of going on.
+    // An immediate Ctrl-C: the few states found are in a checkpoint.
     let child = checking(model, &["--checkpoint", name])
         .spawn()
         .expect("starts");
@@ -65,7 +65,7 @@ fn control_c_and_kill_lose_nothing_that_was_kept() {
     );
     assert_eq!(count(&kept), 1);
 
-    // Killed as soon as it has gone on, with half a file left behind as if it had been writing.
+    // Killed shortly after it resumed; a temporary file is left as if a write was cut short.
     fs::write(kept.join(".cohkit-half"), "half").expect("own folder");
     let mut child = checking(model, &["--resume", name])
         .spawn()
@@ -79,7 +79,7 @@ fn control_c_and_kill_lose_nothing_that_was_kept() {
     assert_eq!(without_run(&resumed), without_run(&whole));
     assert!(!kept.join(".cohkit-half").exists());
 
-    // A check that has ended can be resumed as well; nothing is left to be found.
+    // A check that is complete can be resumed too; no further checkpoint is written.
     let files = count(&kept);
     let again = output(checking(model, &["--resume", name]));
     assert_eq!(without_run(&again), without_run(&whole));
@@ -156,13 +156,14 @@ fn what_cannot_be_resumed_is_refused_with_one_message() {
         2,
         "is no folder",
     );
-    // Nor does a search begin anew where the front of what is kept is lost.
+    // A search does not start anew if its first checkpoints are missing.
     fs::rename(&file, at("kept/000-000-000001.checkpoint")).expect("own file");
     refused(&["--resume", &kept], 2, "later checkpoints are");
     assert!(!Path::new(&file).exists());
 }
 
-/// Two checks once kept files of the same names in one folder: both said "verified", and what they left was damaged.
+/// Regression: two checks wrote files of the same names into one folder; both reported "verified", and left damaged
+/// files.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_ends() {
@@ -185,7 +186,7 @@ fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_en
         assert!(message.starts_with(&says), "{message}");
         assert!(text(&second.stdout).is_empty());
     }
-    // Nothing holds the folder for a process that was killed.
+    // The lock of a killed process is released.
     signal(&first, "-KILL");
     first.wait().expect("ends");
     let after = output(checking(model, &["--checkpoint", name]));
@@ -194,7 +195,7 @@ fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_en
     assert_eq!(without_run(&resumed), without_run(&after));
 }
 
-/// Folders that were made for checkpoints, none of which was written, go again; those that were there stay.
+/// Folders that were created for checkpoints are removed if no checkpoint was written; existing folders stay.
 #[test]
 fn a_check_that_cannot_begin_leaves_no_folder_behind() {
     let base = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! `cohkit completions` from outside.
+//! Tests of `cohkit completions`.
 
 use crate::{cohkit, text};
 use std::process::Command;
@@ -15,7 +15,7 @@ fn bash_completes_commands_options_and_their_values() {
     let file = folder.path().join("cohkit");
     std::fs::write(&file, script("bash")).expect("a script is written");
     let completed = |words: &str| -> Vec<String> {
-        // As bash itself calls what completes: the words so far, the last one, and that before it.
+        // Arguments of bash's call: the command, the current word, and the word before it.
         let typed = format!(
             "source {}; COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
             _cohkit cohkit \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[@]}}\"",
@@ -57,7 +57,7 @@ fn every_shell_is_told_every_command_and_option_of_its_help() {
         let script = script(shell);
         for command in &commands {
             assert!(script.contains(command), "{shell}: {command}");
-            // What Python knows is not known here.
+            // Options of these commands are defined in Python, or in subcommands.
             if ["help", "reproduce", "sweep", "report", "explore", "rtl"].contains(command) {
                 continue;
             }

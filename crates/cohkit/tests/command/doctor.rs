@@ -1,4 +1,4 @@
-//! `cohkit doctor` where nothing is installed, where all is, and where tools misbehave.
+//! Tests of `cohkit doctor`: without any tool, with all tools, and with tools that misbehave.
 
 use crate::{cohkit, text};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What it tells with these folders as the path, as text, whose form is looked at, and as JSON.
+/// Output with these folders as `PATH`: as text, whose form is checked, and as JSON.
 fn told(path: &OsStr) -> (String, Vec<Value>) {
     let run = |arguments: &[&str]| {
         let mut command = cohkit(arguments);
@@ -50,7 +50,7 @@ fn program(folder: &Path, name: &str, lines: &str) {
     std::fs::set_permissions(&file, mode).expect("own file");
 }
 
-/// Programs of all names that are asked for, and a Python that has all.
+/// Creates programs of all requested names, and a Python that has all modules.
 fn everything(folder: &Path, tools: &[Value]) {
     let list = |value: &Value| -> Vec<String> {
         let list = value.as_array().expect("a list").iter();
@@ -98,7 +98,7 @@ fn where_nothing_is_installed_it_tells_what_brings_each() {
     let words: Vec<&str> = shown.split_whitespace().collect();
     let z3 = "there is no `z3`; brought by the package `z3-solver` of PyPI qemu no ";
     assert!(words.join(" ").contains(z3), "{shown}");
-    // Without what depends on the machine, a table is the same everywhere.
+    // The table without machine-dependent values has the same columns everywhere.
     let output = cohkit(["doctor", "--csv"]).output().expect("it starts");
     let table = text(&output.stdout);
     assert_eq!(table.lines().count(), tools.len() + 1, "{table}");
@@ -152,7 +152,7 @@ fn tools_that_misbehave_are_told_of_and_nobody_waits_for_them_long() {
     let path = folder.path().as_os_str();
     let begun = Instant::now();
     let (shown, tools) = told(path);
-    // Once for the text and once for JSON, all at the same time.
+    // Two runs, for text and for JSON; the programs of each run are queried concurrently.
     assert!(
         begun.elapsed() < Duration::from_secs(50),
         "{:?}",

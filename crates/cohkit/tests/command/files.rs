@@ -1,4 +1,4 @@
-//! Where results go, and what happens when they cannot go there.
+//! Output files, and errors in writing them.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, tiny};
@@ -58,15 +58,15 @@ fn a_full_standard_output_is_reported() {
     assert!(text(&output.stderr).contains("standard output cannot be written"));
 }
 
-/// Runs a script in which `$cohkit`, `$text` and `$folder` are set, through a command that restricts it:
-/// the exit code, standard error, and the folder that holds these three.
-/// `None` if this machine does not let us.
+/// Runs a script, in which `$cohkit`, `$text` and `$folder` are set, under a command that restricts it. Returns the
+/// exit code, standard error, and the folder that contains these three; `None` if this machine does not allow the
+/// restriction.
 #[cfg(target_os = "linux")]
 fn script(wrapper: &[&str], script: &str) -> Option<(Option<i32>, String, tempfile::TempDir)> {
     use std::os::unix::fs::PermissionsExt;
     let base = tempfile::tempdir().expect("a temporary folder");
     fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
-    // Another user may not be able to reach the build folder.
+    // Another user may have no access to the build folder.
     let binary = base.path().join("cohkit");
     fs::copy(env!("CARGO_BIN_EXE_cohkit"), &binary).expect("the binary can be copied");
     let copy = base.path().join("tiny.coh");
@@ -93,7 +93,7 @@ fn script(wrapper: &[&str], script: &str) -> Option<(Option<i32>, String, tempfi
 fn a_read_only_folder_is_reported_and_stays_empty() {
     let attempt =
         r#"chmod a-w "$folder" 2> /dev/null; exec "$cohkit" table "$text" --out "$folder/out""#;
-    // Who may do everything is not stopped by permissions, and so becomes somebody else.
+    // Permissions do not restrict root, so the script runs as another user.
     let nobody = [
         "setpriv",
         "--reuid=65534",
@@ -175,7 +175,8 @@ fn a_full_disk_is_reported_and_nothing_is_left() {
     );
 }
 
-/// A timeline is written while the run goes on: the disk that is full then is told of at the end, and what was written goes.
+/// Writes the timeline during the run: a disk that becomes full is reported at the end, and the partial file is
+/// removed.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_becomes_full_during_a_run_is_reported_and_nothing_is_left() {
@@ -203,7 +204,7 @@ fn a_disk_that_becomes_full_during_a_run_is_reported_and_nothing_is_left() {
     );
 }
 
-/// What is not whole goes when the run is interrupted, and the file stays as it was.
+/// A partial file is removed when the run is interrupted, and the existing file stays unchanged.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_leaves_nothing_of_its_timeline() {
@@ -274,7 +275,7 @@ fn a_model_without_states_is_warned_of() {
         .expect("starts");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("no start state is left"));
-    // One that is found to be wrong is there.
+    // A start state that violates an assertion counts as a start state.
     let wrong = MODEL.replace("a := false;", "a := false; assert a;");
     fs::write(&file, wrong).expect("a model");
     let output = cohkit([Path::new("check"), &file])

@@ -1,4 +1,4 @@
-//! `cohkit fmt`: files in place, standard input, and comparison alone.
+//! Tests of `cohkit fmt`: files in place, standard input, and `--check`.
 
 use crate::{cohkit, text, transcript};
 use std::fs;

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The commands of the one with these words, by its help, those of Python and `help` itself left out.
+/// Subcommands of a command, according to its help, without those of Python and `help` itself.
 fn commands(words: &[String]) -> Vec<Vec<String>> {
     let help = help(words, "--help");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -24,7 +24,7 @@ fn help(words: &[String], flag: &str) -> String {
     text(&output.stdout)
 }
 
-/// A folder in which the examples find what they find at the root of the repository, with an `out` of its own.
+/// Creates a folder in which the examples find the files of the repository's root, with its own `out`.
 fn workplace() -> tempfile::TempDir {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("it is there");
@@ -36,7 +36,7 @@ fn workplace() -> tempfile::TempDir {
     place
 }
 
-/// Runs a line in a folder, the command and what `make setup` installs in the path.
+/// Runs a line in a folder, with the command and the tools of `make setup` in the path.
 fn shell(line: &str, place: &Path) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_cohkit"));
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
@@ -52,7 +52,7 @@ fn shell(line: &str, place: &Path) -> Output {
     shell.output().expect("bash runs")
 }
 
-/// What has to be there before the example of a command, and whether the tools are.
+/// Prepares the example of a command; returns false if a tool for it is missing.
 fn prepared(words: &str, place: &Path) -> bool {
     let before = match words {
         "run" => "riscv64-unknown-elf-gcc @docs/riscv/flags docs/riscv/sum.c -o out/sum.elf",
@@ -98,14 +98,14 @@ fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
         if !prepared(&words, place.path()) {
             continue;
         }
-        // What is built of the hardware is kept for all tests.
+        // Builds of the hardware are shared by all tests.
         let kept = match words.as_str() {
             "rtl test" | "rtl measure" => format!(" --build '{}'", built().display()),
             _ => String::new(),
         };
         let done = shell(&format!("{example}{kept}"), place.path());
         assert!(done.status.success(), "{example}: {}", text(&done.stderr));
-        // The server of editors speaks when spoken to, and its input has ended here.
+        // The language server only answers requests, and its input is empty here.
         let speaks = words != "language-server";
         assert_eq!(!done.stdout.is_empty(), speaks, "{example}");
     }

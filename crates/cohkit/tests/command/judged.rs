@@ -1,5 +1,5 @@
-//! Verdicts on small protocols whose right answer is known: one mistake each, or none. The first comment of each text says
-//! which.
+//! Verdicts on small protocols whose correct verdict is known: one mistake each, or none. The first comment of each
+//! file states it.
 
 use crate::{cohkit, text};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ fn at(name: &str) -> PathBuf {
     folder.join(format!("{name}.coh"))
 }
 
-/// Exit code and output of a command on a text.
+/// Exit code and output of a command on a protocol file.
 fn ended(arguments: &[&str], name: &str) -> (Option<i32>, String) {
     let output = cohkit(arguments).arg(at(name)).output().expect("it starts");
     let printed = text(&output.stdout) + &text(&output.stderr);
     (output.status.code(), printed)
 }
 
-/// An access never begins again, which is no violation.
+/// Verdict on a protocol with an access that may never start again, which is no violation.
 const NOTE: &str = "verified, with a note";
 
 #[test]
@@ -44,7 +44,8 @@ fn verdicts_are_right() {
     );
 }
 
-/// A simulation of two caches on a small region, with further quantities set, of the protocol that follows.
+/// Arguments of a simulation of two caches on a small region, with further quantities set; the protocol file follows
+/// them.
 fn simulated<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["sim", "thunderx1-2s", "random-mixed"];
     for quantity in ["remotes=2", "cores.used=2"].iter().chain(quantities) {
@@ -69,7 +70,7 @@ fn messages_name_what_is_sent_to_nobody_and_the_kind_that_has_no_row() {
     assert!(printed.contains(kind), "{printed}");
 }
 
-/// A simulation says of lost and repeated stores what the checker says, by the same property.
+/// A simulation reports lost and repeated stores as violations of the same property as the checker does.
 #[test]
 fn simulations_find_stores_that_are_given_up_late_or_lost() {
     let simulated = simulated(&[
@@ -98,7 +99,7 @@ fn simulations_find_stores_that_are_given_up_late_or_lost() {
     }
 }
 
-/// The world of litmus tests took the row for one that cannot be executed.
+/// Regression: litmus tests took the row for one that cannot be executed.
 #[test]
 fn a_row_without_room_waits_whatever_else_it_does() {
     let (code, printed) = ended(&["check"], "full_queue");

@@ -1,4 +1,4 @@
-//! `cohkit language-server` as an editor drives it: over its input and output, with positions in UTF-16.
+//! Tests of `cohkit language-server` through its input and output, with positions in UTF-16 code units.
 
 use crate::{cohkit, text};
 use serde_json::{json, Value};
@@ -8,10 +8,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
 
-/// How long a test waits for a message.
+/// Time limit for a message from the server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An editor with a server of its own.
+/// An editor with its own server.
 struct Editor {
     server: Child,
     to: Option<ChildStdin>,
@@ -19,7 +19,7 @@ struct Editor {
     asked: u64,
 }
 
-/// The next message, if the server has not ended.
+/// Reads the next message; `None` if the server has ended.
 fn message(from: &mut BufReader<ChildStdout>) -> Option<Value> {
     let mut length = 0;
     loop {
@@ -102,7 +102,7 @@ impl Editor {
         answer
     }
 
-    /// What is found wrong with a text.
+    /// Opens a document, and returns its diagnostics.
     fn open(&mut self, uri: &str, text: &str) -> Vec<Value> {
         let document = json!({ "uri": uri, "languageId": "cohkit", "version": 1, "text": text });
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
@@ -146,7 +146,7 @@ impl Editor {
         answer["result"].as_array().expect("a list").clone()
     }
 
-    /// Ends the server, and gives its exit code.
+    /// Ends the server, and returns its exit code.
     fn end(mut self) -> Option<i32> {
         assert_eq!(self.ask("shutdown", Value::Null)["result"], Value::Null);
         self.tell("exit", Value::Null);
@@ -174,7 +174,7 @@ fn uri(file: &Path) -> String {
     format!("file://{}", file.display())
 }
 
-/// The words of a text, each with its line and its place there in units of UTF-16.
+/// Words of a text, each with its line and its position there in UTF-16 code units.
 fn words(text: &str) -> Vec<(&str, (usize, usize))> {
     let mut words = Vec::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -189,13 +189,13 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
     words
 }
 
-/// Where a range begins.
+/// Start of a range.
 fn at(range: &Value) -> (usize, usize) {
     let number = |name: &str| range["start"][name].as_u64().expect("a number") as usize;
     (number("line"), number("character"))
 }
 
-/// What stands in a range, which has to be one of the text.
+/// Text in a range, which must be a range of the text.
 fn within(text: &str, range: &Value) -> String {
     let place = |end: &str| {
         let number = |name: &str| range[end][name].as_u64().expect("a number") as usize;
@@ -240,7 +240,7 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
                 continue;
             }
             if declared["uri"] != uri.as_str() {
-                // A file that is used.
+                // The name of a used file.
                 let used = declared["uri"].as_str().unwrap_or_default();
                 let used = Path::new(used.strip_prefix("file://").expect("a file"));
                 let name = used.file_name().and_then(|name| name.to_str());
@@ -263,7 +263,7 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
                 );
             }
         }
-        // A text that composes others is short; of one that is, two words of five are names, comments apart.
+        // A composition is short; in another protocol file, two words of five are names, comments apart.
         let composes = cohkit_protocol::text::composes(&text);
         let plain = text.lines().filter_map(|line| line.split('#').next());
         let all: usize = plain.map(|line| words(line).len()).sum();
@@ -308,7 +308,7 @@ fn where_a_row_stands_it_is_told_as_the_table_has_it() {
             .arg(&file)
             .output();
         let table = table.expect("the command starts");
-        // Texts that compose others have no table.
+        // Compositions have no table.
         let Ok(table) = serde_json::from_slice::<Value>(&table.stdout) else {
             continue;
         };
@@ -344,7 +344,7 @@ fn where_a_row_stands_it_is_told_as_the_table_has_it() {
     assert_eq!(editor.end(), Some(0));
 }
 
-/// The cells of the rows of a table in Markdown.
+/// Cells of the rows of a Markdown table.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter(|line| line.starts_with("| "));
     let lines = lines.filter(|line| !line.starts_with("| of | "));
@@ -471,7 +471,7 @@ fn names_are_completed_and_listed_with_what_they_are() {
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let mut told = String::new();
-    // In the actions of the first row of the remote, and in its last cell.
+    // Positions in the actions of the remote's first row, and in its last cell.
     for behind in ["I     | load  | send ", "I     | load  | send Get  | "] {
         let before = &source[..source.find(behind).expect("the row is there") + behind.len()];
         let line = before.matches('\n').count();
@@ -515,7 +515,7 @@ fn names_are_completed_and_listed_with_what_they_are() {
     assert_eq!(editor.end(), Some(0));
 }
 
-/// A text after edits, none of which overlap.
+/// Applies edits, which must not overlap, to a text.
 fn edited(text: &str, edits: &[Value]) -> String {
     let byte = |position: &Value| {
         let number = |name: &str| position[name].as_u64().expect("a number") as usize;
@@ -552,7 +552,7 @@ fn edited(text: &str, edits: &[Value]) -> String {
 }
 
 impl Editor {
-    /// The edits that rename what stands at a place, or why there are none.
+    /// Edits that rename the name at a position, or the reason for the rejection.
     fn rename(
         &mut self,
         uri: &str,
@@ -587,7 +587,7 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
             .iter()
             .flat_map(|block| block["children"].as_array().expect("a list"));
         let names: Vec<Value> = names.cloned().collect();
-        // A channel named after a class has that class by its name.
+        // A channel that is named after a class has this class because of its name.
         let classes = [
             "request",
             "victim",
@@ -887,12 +887,12 @@ fn files_may_have_any_names_and_those_that_are_not_there_lead_nowhere() {
         declared["uri"],
         format!("file://{folder}/%C3%A4u%C3%9Fere%20%25.coh")
     );
-    // This one ships with the command, and does not lie there.
+    // This file only ships with the command, and has no path here.
     assert!(place("use \"mesi-l1").is_null());
     assert_eq!(editor.end(), Some(0));
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers of a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -904,7 +904,7 @@ impl Chance {
         (self.0 >> 33) as usize % bound.max(1)
     }
 
-    /// A text with some parts gone, moved, or put in that no text has.
+    /// Removes, moves, or inserts parts of a text, so that it becomes invalid.
     fn broken(&mut self, text: &str) -> String {
         const PARTS: [&str; 12] = [
             "𝄞",
@@ -963,7 +963,7 @@ fn broken_texts_are_told_what_is_wrong_where_it_is() {
         for (told, expected) in told.iter().zip(&expected) {
             wrong += 1;
             let place = |end: u32| {
-                // What ends a line belongs to the line, and has no units there.
+                // A line terminator belongs to its line, and adds no code units.
                 let before = &text[..end as usize];
                 let cut = !before.ends_with('\r') || !text[end as usize..].starts_with('\n');
                 let before = if cut {
@@ -1015,7 +1015,7 @@ fn broken_texts_are_told_what_is_wrong_where_it_is() {
     assert_eq!(editor.end(), Some(0));
 }
 
-/// A text in a folder of its own that uses two others.
+/// A composition in its own folder, with the two files that it uses.
 fn two_levels() -> (tempfile::TempDir, String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let real = folder.path().canonicalize().expect("it is there");
@@ -1038,7 +1038,7 @@ fn a_text_that_uses_others_is_read_with_those_beside_it() {
     assert!(editor.open(&uri, &text).is_empty());
     let told = editor.change(&uri, &text.replace("mesi.coh", "nowhere.coh"));
     assert_eq!(told[0]["code"], "use", "{told:?}");
-    // What an editor has open counts, not what the file has: here a cache has another name.
+    // Contents in the editor take precedence over those on disk: here a cache has another name.
     assert!(editor.change(&uri, &text).is_empty());
     let outer = uri.replace("two-level", "mesi");
     let kept = std::fs::read_to_string(outer.strip_prefix("file://").expect("a file"));
@@ -1052,7 +1052,7 @@ fn a_text_that_uses_others_is_read_with_those_beside_it() {
     editor.close(&outer);
     assert!(editor.published(&outer).is_empty());
     assert!(editor.published(&uri).is_empty(), "the file still has it");
-    // Of a text that uses nothing nobody else is told.
+    // A document that uses nothing affects no other document.
     assert_eq!(editor.open("file:///else.coh", "x").len(), 1);
     assert_eq!(editor.end(), Some(0));
 }
@@ -1089,9 +1089,9 @@ fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
         assert!(answer["id"].is_null(), "{answer}");
     }
-    // What is no request is not answered, whatever it is.
+    // A response is not answered, whatever it contains.
     editor.send_bytes(b"{\"id\": 5, \"result\": null}");
-    // Names of headers may be written in any way.
+    // Header names are case-insensitive.
     let to = editor.to.as_mut().expect("not closed");
     let body = r#"{"id": "a", "method": "x"}"#;
     write!(
@@ -1134,7 +1134,7 @@ fn it_begins_and_ends_in_the_order_of_the_protocol() {
     editor.close("file:///closed.coh");
     editor.tell("exit", Value::Null);
     assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
-    // The protocol gives this code to an end that was not asked for before.
+    // The protocol requires this exit code for an `exit` without `shutdown`.
     for mut editor in [Editor::start(), Editor::initialised()] {
         editor.tell("exit", Value::Null);
         assert_eq!(editor.server.wait().expect("it ends").code(), Some(1));
@@ -1166,7 +1166,7 @@ fn input_that_is_no_protocol_ends_it_with_a_message() {
         let command = command.stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
         let mut to = server.stdin.take().expect("it has an input");
-        // It may have ended before it has read all.
+        // The server may end before it has read everything.
         let _ = to.write_all(input.as_bytes());
         drop(to);
         let output = server.wait_with_output().expect("it ends");

@@ -1,4 +1,4 @@
-//! `cohkit library` from outside: where the library lies that programs for cores beside far memory are compiled with.
+//! Tests of `cohkit library`, which writes the library for programs on cores beside far memory.
 
 use crate::require::require;
 use crate::{cohkit, text, transcript};
@@ -16,7 +16,7 @@ fn library(folder: &Path) -> Output {
     command.arg(folder).output().expect("it starts")
 }
 
-/// The files in a folder and those below, by their names from there.
+/// Paths of the files in a folder and its subfolders, relative to it.
 fn files(folder: &Path, name: &str) -> io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder.join(name))? {
@@ -45,7 +45,7 @@ fn the_library_is_written_as_it_lies_in_a_checkout() {
             assert_eq!(here.expect("is there"), there.expect("is there"), "{name}");
         }
     }
-    // Again it does nothing, and what somebody has changed stays.
+    // A second call changes nothing, and a file that the user has changed stays.
     assert_eq!(transcript(&library(&place)), said);
     let changed = place.join("nearmemory/host.h");
     fs::write(&changed, "// mine").expect("it can be written");

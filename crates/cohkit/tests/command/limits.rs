@@ -1,10 +1,10 @@
-//! What the command says where the machine gives little.
+//! Tests under tight limits of the machine.
 
 use crate::{cohkit, text, transcript};
 use std::path::Path;
 use std::process::Command;
 
-/// The command with these arguments, under a limit of so many KiB of addresses, as batch systems set it.
+/// Runs the command under a limit on its address space in KiB, as batch systems set it.
 #[cfg(target_os = "linux")]
 fn limited(kibibytes: u64, arguments: &[&str]) -> std::process::Output {
     let own = cohkit::<&str>([]);
@@ -22,7 +22,8 @@ fn limited(kibibytes: u64, arguments: &[&str]) -> std::process::Output {
     command.output().expect("sh starts")
 }
 
-/// With little room the command was aborted (134) where the table of states grew or a thread was to be started.
+/// Regression: under a tight limit, the command was aborted (134) when the table of states grew or a thread was
+/// started.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_limit_on_addresses_is_an_outcome_and_no_abort() {
@@ -65,7 +66,8 @@ fn a_limit_on_addresses_is_an_outcome_and_no_abort() {
     }
 }
 
-/// Very many guarded rows for one state and event overflowed the stack, and killed the interpreter of Python with it.
+/// Regression: very many guarded rows for one state and event overflowed the stack, which also killed the Python
+/// interpreter.
 #[test]
 fn very_many_rows_for_one_state_and_event_are_refused() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
@@ -82,7 +84,7 @@ fn very_many_rows_for_one_state_and_event_are_refused() {
     };
     let most = with(999);
     assert_eq!(most.status.code(), Some(0), "{}", transcript(&most));
-    // So many rows as the last are more text than is read.
+    // The file with 100,000 rows exceeds the maximum length of a protocol file.
     for count in [1_000, 20_000, 100_000] {
         let ended = with(count);
         assert_eq!(ended.status.code(), Some(2), "{}", transcript(&ended));
@@ -93,7 +95,7 @@ fn very_many_rows_for_one_state_and_event_are_refused() {
         }
         let more = "error[too-many]: more than 1000 rows for one state and event\n";
         assert!(said.starts_with(more), "{said}");
-        // The one that stood there, or the last that was added, is the first too many.
+        // The error is at the 1,001st row: the existing row after 1,000 added ones, or else one of the added rows.
         let line = 1
             + msi[..msi.find(row).expect("found before")]
                 .matches('\n')

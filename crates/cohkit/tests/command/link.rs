@@ -1,4 +1,4 @@
-//! `cohkit link` from outside.
+//! Tests of `cohkit link`.
 
 use crate::{cohkit, text};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn answer(arguments: &[&str]) -> Value {
     serde_json::from_str(&text(&output.stdout)).expect("JSON")
 }
 
-/// The rates of a list, by what they are of.
+/// Rates of the entries of a list, under this key.
 fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
     let entries = answer[list].as_array().expect("a list");
     let rate = |entry: &Value| entry[key].as_f64().expect("a rate");
@@ -19,7 +19,7 @@ fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
 
 #[test]
 fn published_rates_come_out_by_formula_and_by_driven_ends() {
-    // Both links of ECI leave 24.04 GiB/s for messages, and 22.62 for lines; these are of one.
+    // Two ECI links together have 24.04 GiB/s for messages, and 22.62 GiB/s for lines; these are the rates of one.
     let eci = answer(&["eci"]);
     let gib = |rate: f64| (rate * 100.0 / f64::from(1 << 30)).round() / 100.0;
     let steps = rates(&eci, "steps", "bytes_per_second");
@@ -27,12 +27,12 @@ fn published_rates_come_out_by_formula_and_by_driven_ends() {
         steps.iter().map(|&rate| gib(rate)).collect::<Vec<_>>(),
         [14.41, 13.76, 13.73, 12.02]
     );
-    // A circuit is emptied at 3 words a clock: known as 6.4 to 6.8 GiB/s of lines.
+    // A circuit is drained at 3 words per clock: known as 6.4 to 6.8 GiB/s of lines.
     for key in ["formula_bytes_per_second", "driven_bytes_per_second"] {
         let data: Vec<f64> = rates(&eci, "data", key).into_iter().map(gib).collect();
         assert_eq!(data, [11.31, 11.31, 6.78, 6.78]);
     }
-    // Large writes with both directions full, in GB/s.
+    // Large writes in both directions at once, in GB/s.
     for (link, published) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
         let driven = rates(&answer(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
         assert!((driven / published - 1.0).abs() < 0.001, "{link}: {driven}");

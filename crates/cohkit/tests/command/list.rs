@@ -1,4 +1,4 @@
-//! `cohkit list` and `cohkit platform` from outside.
+//! Tests of `cohkit list` and `cohkit platform`.
 
 use crate::{cohkit, text, tiny};
 use serde_json::Value;
@@ -58,7 +58,7 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
     assert_eq!(names("workloads").len(), 18);
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
-    // As text, each stands in a line of its own.
+    // The text has one line for each item.
     let output = cohkit(["list"]).output().expect("starts");
     let shown = text(&output.stdout);
     for key in [
@@ -84,7 +84,7 @@ fn what_ships_is_printed_and_taken_by_its_name() {
             assert_eq!(output.expect("starts").stdout, written, "{file}");
         }
     }
-    // Where there is no checkout.
+    // Shipped protocols work without a checkout.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = |name: &str| {
         let mut command = cohkit(["table", name]);
@@ -95,7 +95,7 @@ fn what_ships_is_printed_and_taken_by_its_name() {
     let msi = table("msi");
     assert!(msi.starts_with("msi: "), "{msi}");
     assert_eq!(table("protocols/msi.coh"), msi);
-    // A file goes before what ships.
+    // A file takes precedence over the shipped protocol of the same name.
     for name in ["msi", "protocols/msi.coh"] {
         let file = folder.path().join(name);
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
@@ -173,7 +173,7 @@ fn what_a_number_may_be_is_said_in_words() {
     }
 }
 
-/// Every quantity of the text, with its origin word for word.
+/// Every quantity of the platform file is printed with its origin, word for word.
 #[test]
 fn a_platform_is_printed_with_its_origins() {
     for file in files("platforms", ".toml") {

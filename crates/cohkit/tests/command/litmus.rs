@@ -1,9 +1,9 @@
-//! `cohkit litmus` from outside.
+//! Tests of `cohkit litmus`.
 
 use crate::{cohkit, text};
 use serde_json::Value;
 
-/// The exit code, and what was printed.
+/// Exit code, standard output and standard error.
 fn litmus(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = cohkit(["litmus"]).args(arguments).output().expect("starts");
     (
@@ -45,7 +45,7 @@ fn shapes_are_run_by_their_names_and_printed() {
     );
     let (code, shown, _) = litmus(&["MP+poll+poaa", "--model", "rc"]);
     assert_eq!(code, Some(1), "{shown}");
-    // What is stronger shows a part of it.
+    // A stronger protocol shows a subset of the outcomes.
     let mesi = [
         "SB",
         "--model",
@@ -77,7 +77,7 @@ fn shapes_are_run_by_their_names_and_printed() {
     assert!(said.contains("did you mean `SB+dmb.sys`?"), "{said}");
 }
 
-/// Threads run before the L1s of clusters: what their cores allow is seen, and no more.
+/// Threads run on the L1s of clusters: exactly the outcomes that their cores allow are observed.
 #[test]
 fn two_levels_show_what_one_does_in_time_and_in_every_order() {
     let on = ["SB", "--protocol", "../../protocols/two-level.coh"];
@@ -106,7 +106,8 @@ fn two_levels_show_what_one_does_in_time_and_in_every_order() {
     );
 }
 
-/// What is seen decides, with the command that shows it again; what is not seen decides nothing.
+/// An observed outcome decides, and a command that reproduces it is printed; an outcome that was not observed decides
+/// nothing.
 #[test]
 fn the_simulator_shows_and_never_verifies() {
     let on = [
@@ -127,7 +128,7 @@ fn the_simulator_shows_and_never_verifies() {
     let fenced = "../../litmus/SB+dmbs.litmus";
     assert_eq!(simulate(&[fenced, "--cores", "store-buffer"]).0, Some(3));
 
-    // Without its fences the test is broken, and the command that is told breaks it again.
+    // Without its full fences the test fails, and the printed command reproduces the failure.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("SB.litmus");
     let text = std::fs::read_to_string(fenced).expect("it ships");
@@ -167,7 +168,7 @@ fn the_simulator_shows_and_never_verifies() {
         let text = format!("../../protocols/{text}.coh");
         litmus(&["SB", "--simulate", "1", "--protocol", &text])
     };
-    // Threads without copies run, too.
+    // A protocol whose home performs the stores runs, too.
     let (code, shown, said) = on("write-through");
     assert_eq!(code, Some(3), "{shown}{said}");
     let (code, _, said) = on("eci-both");
@@ -218,7 +219,8 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(said.contains("none.litmus: no such file"), "{said}");
 }
 
-/// A cache that keeps its copy where it should lose it: the protocol is told to be wrong, whatever the test asks.
+/// A cache keeps its copy where it should lose it: the protocol is reported as violated, whatever the test's condition
+/// is.
 #[test]
 fn a_fault_of_the_protocol_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -239,7 +241,7 @@ fn a_fault_of_the_protocol_is_found() {
     assert!(shown.contains("violated: "), "{shown}");
 }
 
-/// The results of all tests before a wrong one were lost with it, and what came after it was not looked at.
+/// Regression: an invalid test discarded the results of all tests before it, and the tests after it were not run.
 #[test]
 fn a_wrong_test_keeps_no_other_from_being_run() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -254,8 +256,8 @@ fn a_wrong_test_keeps_no_other_from_being_run() {
     assert!(said.contains("none.litmus: no such file"), "{said}");
 }
 
-/// Two increments of 0 to 2 were said to have both read 0: a home that performs what caches write does not tell what was
-/// there before.
+/// Regression: of two increments from 0 to 2, both were reported to read 0. A home that performs the stores of caches
+/// does not return the previous value.
 #[test]
 fn what_a_home_performs_cannot_be_read_and_written_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -296,7 +298,7 @@ fn the_shortest_way_to_what_decides_is_drawn() {
         .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
     assert_eq!(all[0]["steps"], 14);
-    // None decides: no end is forbidden, and none fulfils the condition.
+    // No outcome decides: none is forbidden, and none fulfils the condition.
     let (code, shown, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
     let all: Value = serde_json::from_str(&shown).expect("JSON");
@@ -330,7 +332,7 @@ fn a_test_that_is_not_read_is_not_decided_and_keeps_no_other_from_being_run() {
     );
 }
 
-/// Each write in every way that the text has.
+/// Each write is tested with every store variant of the protocol.
 #[test]
 fn mixes_of_stores_are_tests_of_their_own() {
     let cord = ["--protocol", "../../ordering/cord.coh"];
@@ -353,7 +355,7 @@ fn mixes_of_stores_are_tests_of_their_own() {
     assert_eq!(shown.matches("undecided: 0 of ").count(), 9, "{shown}");
 }
 
-/// What the command that shows it again says is what was run, with the same mix.
+/// The printed command reproduces the run with the same mix.
 #[test]
 fn a_mix_that_decides_in_the_simulator_is_shown_again() {
     let runs = ["MP", "--stores", "tb", "--simulate", "200"];
@@ -374,7 +376,8 @@ fn a_mix_that_decides_in_the_simulator_is_shown_again() {
     );
 }
 
-/// A text whose acquires leave dirty lines of releases where they are: `check` ended with 1, `litmus` with 0.
+/// Regression: a protocol whose acquires leave dirty lines of releases in place. `check` returned 1, `litmus` returned
+/// 0.
 #[test]
 fn an_outcome_that_the_guarantee_forbids_ends_with_1_and_is_drawn() {
     let clflush = "tests/command/clflush.coh";
@@ -389,7 +392,7 @@ fn an_outcome_that_the_guarantee_forbids_ends_with_1_and_is_drawn() {
         "{shown}"
     );
     assert!(shown.contains("  the shortest path there has "), "{shown}");
-    // Cores of the user's choice, or another model, are a comparison.
+    // Cores or a model chosen by the user make it a comparison.
     let (code, shown, _) = litmus(&["MP+popl+poap", "--protocol", clflush, "--model", "sc"]);
     assert_eq!(code, Some(0), "{shown}");
     assert!(
@@ -400,7 +403,7 @@ fn an_outcome_that_the_guarantee_forbids_ends_with_1_and_is_drawn() {
     assert_eq!(litmus(&runs).0, Some(1));
 }
 
-/// "none of 0 ends" ended with 0.
+/// Regression: "none of 0 ends" returned exit code 0.
 #[test]
 fn threads_that_never_end_are_a_violation_with_a_chart() {
     let verdicts = "../litmus/tests/counts/verdicts";
@@ -416,7 +419,7 @@ fn threads_that_never_end_are_a_violation_with_a_chart() {
     }
 }
 
-/// States that differ in a location of which the condition does not speak were printed and counted as outcomes each.
+/// Regression: states that differ in a location outside the condition were printed and counted as separate outcomes.
 #[test]
 fn outcomes_differ_in_what_is_observed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -470,7 +473,7 @@ fn the_exit_code_follows_what_the_file_expects() {
         let wanted = (Some(on_mesi), Some(before_buffers), Some(on_model));
         assert_eq!(codes, wanted, "{expected}");
     }
-    // Nobody asks for what a classic shape names, and what `~exists` names is to be never seen.
+    // A classic shape has no expectation of its own, and the outcome of `~exists` must never be observed.
     assert_eq!(
         litmus(&[&["SB", "--expect", "file"][..], &mesi].concat()).0,
         Some(0)

@@ -1,4 +1,4 @@
-//! What the command does, seen from outside: output, files, exit codes.
+//! Tests of the command: output, files, exit codes.
 
 mod beside;
 mod checkpoints;
@@ -35,12 +35,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// A protocol with one stable state besides none.
+/// Path of a protocol with one stable state besides none.
 fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/tiny.coh")
 }
 
-/// The command, with arguments, in this crate's folder.
+/// The command with arguments, in this crate's folder.
 fn cohkit<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cohkit"));
     command
@@ -50,7 +50,7 @@ fn cohkit<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> 
     command
 }
 
-/// Interrupts a command as Ctrl-C does, once it listens for that and works.
+/// Interrupts a command like Ctrl-C, once it handles the signal and works.
 #[cfg(unix)]
 fn interrupt(child: &mut std::process::Child) {
     let number = child.id().to_string();
@@ -61,7 +61,7 @@ fn interrupt(child: &mut std::process::Child) {
             // SIGINT has number 2.
             caught.is_some_and(|mask| mask & 0b10 != 0)
         }
-        // Nothing tells on this system.
+        // Without `/proc`, the handler cannot be observed.
         Err(_) => true,
     };
     while !listens() {
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// The exit code and both outputs as one text.
+/// Exit code and both outputs, as one text.
 fn transcript(output: &Output) -> String {
     let code = output.status.code().expect("the command ends by itself");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -216,7 +216,7 @@ fn a_missing_file_is_bad_input() {
     );
 }
 
-/// Runs `table` on a text and gives the exit code and what it says.
+/// Runs `table` on a text, and returns the exit code and standard error.
 fn tabulate(contents: &[u8]) -> (i32, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("text.coh");
@@ -266,7 +266,7 @@ fn no_truncation_of_a_text_panics() {
     }
 }
 
-/// The JSON of a command without what depends on the machine.
+/// JSON of a command without its machine-dependent values.
 fn without_run(output: &Output) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -308,7 +308,7 @@ fn json_without_run_does_not_depend_on_the_place() {
     assert_eq!(here["events"], events.len());
 }
 
-/// A report names the command behind each result, to be pasted.
+/// The command line of each result is recorded for reports, and can be pasted into a shell.
 #[test]
 fn json_records_a_command_line_that_a_shell_repeats() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Options of `check` for Murphi models: what each does to the verdict, the files it writes, and the exit codes.
+//! Options of `check` for Murphi models: their effect on verdicts, files and exit codes.
 
 use super::{cohkit, text};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// A model that violates `at most two` unless it is stopped before, with symmetry and with a deadlock.
+/// A model with symmetry and a deadlock, which violates `at most two` unless a limit stops the search before.
 const STAIRS: &str = r#"
 type node: scalarset(3);
 var up: array [node] of boolean; count: 0..3;
@@ -16,14 +16,14 @@ ruleset n: node do
 end;
 "#;
 
-/// A folder with the model, and what more is said of it.
+/// Folder with the model, extended by `more`.
 fn stairs(more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("stairs.m"), format!("{STAIRS}{more}")).expect("written");
     folder
 }
 
-/// Exit code, output and errors of `check` of a file in a folder.
+/// Exit code, output and errors of `check` on a file in a folder.
 fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
     let mut command = cohkit(["check", file]);
     let Output {
@@ -174,7 +174,7 @@ fn files_are_written_and_read_again() {
     assert_eq!(coverage[0]["rule"], "climb");
     let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("written");
     assert!(graph.starts_with("digraph"), "{graph}");
-    // What is exported has the states of the model without symmetry.
+    // The exported model has the states of the model without symmetry.
     let counts = |file: &str| {
         let (code, json, err) = check(folder.path(), file, &["--json", "--symmetry", "off"]);
         assert_eq!((code, err.as_str()), (1, ""));
@@ -229,7 +229,7 @@ fn messages_are_drawn_where_they_are_recognised() {
         chart(&drawn).join("\n").trim_end(),
         chart(&again).join("\n").trim_end()
     );
-    // Nothing is like a message in the other.
+    // The other model has nothing like a message.
     let (code, _, err) = check(folder.path(), "stairs.m", &["--chart-svg", "charts"]);
     assert_eq!(code, 1);
     assert_eq!(
@@ -267,7 +267,7 @@ fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
         let (code, out, err) = check(folder.path(), "stairs.m", &[option, "file/under"]);
         assert_eq!((code, out.as_str()), (4, ""), "{option}: {err}");
     }
-    // The worst of a batch wins.
+    // The worst outcome of several files wins.
     fs::write(folder.path().join("wrong.m"), "rule").expect("written");
     assert_eq!(check(folder.path(), "stairs.m", &["wrong.m"]).0, 2);
 }

@@ -1,4 +1,4 @@
-//! `cohkit play`: the same bytes again, and one clear message for each bad input.
+//! Tests of `cohkit play`: the same seed gives the same bytes, and each invalid input gives one clear message.
 
 use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
@@ -7,7 +7,7 @@ use expect_test::expect;
 mod tried_again;
 use tried_again::tried_again;
 
-/// Of two spaces the host's memory is told beside the device's lines, and where the time goes there.
+/// With two spaces, the host's memory is reported beside the device's lines, with its latency breakdown.
 #[test]
 fn the_hosts_memory_is_told_beside_the_device() {
     let command = [
@@ -51,7 +51,8 @@ fn same_seed_same_bytes() {
     assert!(first["counts"]["hits"].as_u64() > Some(100));
 }
 
-/// Lines that nobody holds are taken as fast as the device can ask for them: one in each clock of 322 MHz, for all slices.
+/// Lines without holders are invalidated as fast as the device issues: one per clock of 322 MHz, for all slices
+/// together.
 #[test]
 fn local_operations_leave_the_device_one_in_a_clock() {
     let takes = |more: &[&str]| {
@@ -64,7 +65,7 @@ fn local_operations_leave_the_device_one_in_a_clock() {
     };
     let clock = 3.106;
     assert!((4096.0 * clock..4400.0 * clock).contains(&takes(&[])));
-    // The two slices could do twice as much.
+    // The two slices together could process twice as many.
     assert!(takes(&["--set", "device.issue=0ns"]) < 2400.0 * clock);
 }
 
@@ -83,7 +84,7 @@ fn numbers_are_listed() {
     );
 }
 
-/// Every store is tried twice there: it takes longer, and all of them are performed, once.
+/// The mutated protocol retries every store once: the run takes longer, and every store is performed exactly once.
 #[test]
 fn a_protocol_whose_accesses_are_tried_again_is_played() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
@@ -106,7 +107,7 @@ fn a_protocol_whose_accesses_are_tried_again_is_played() {
     assert!(time(&again) > time(&plain));
 }
 
-/// What the device keeps is what the rows sum up to, by our own account of the same table.
+/// The device's view equals the sums of the rows, computed independently from the same table.
 #[test]
 fn a_view_is_given_with_its_rows() {
     let view = |more: &[&str]| {
@@ -140,7 +141,7 @@ fn a_view_is_given_with_its_rows() {
     }
 }
 
-/// Who is refused an access and does not go on says so by name, address and permission.
+/// A refused access that is not continued is reported with its agent, address and permission.
 #[test]
 fn what_the_page_table_refuses_is_told() {
     let locks = [
@@ -462,8 +463,8 @@ fn what_cannot_be_played_is_refused() {
     }
 }
 
-/// A text whose home has a fault is refused as every other command refuses it: exit code 1, with place and chart.
-/// It was once played, and waited for ever or did not, as chance had it.
+/// A home with a fault is rejected as by every other command: exit code 1, with position and chart. Regression: it was
+/// played, and hung or not depending on the schedule.
 #[test]
 fn a_home_with_a_fault_is_not_played() {
     let eci = std::fs::read_to_string(tiny().with_file_name("../../../../protocols/eci.coh"))
@@ -495,7 +496,7 @@ fn a_home_with_a_fault_is_not_played() {
     assert_eq!(played, simulated);
 }
 
-/// A text is read with other sizes than it says, and told what is wrong with them.
+/// A protocol is read with other parameters than its own; invalid parameters are reported.
 #[test]
 fn texts_are_read_with_other_sizes() {
     let play = |more: &[&str]| {
@@ -508,8 +509,8 @@ fn texts_are_read_with_other_sizes() {
     let all: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
     let right = play(&all);
     assert!(right.contains("delivered"), "{right}");
-    // A count of more than 255 takes as many bits as the platform says, 32, beside an epoch, a turn and
-    // a number of homes: 8 and 8 and 4, of which 8 have room. So it is 6 bytes beside a header and a word.
+    // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a turn and a number of
+    // homes add 8, 8 and 4 bits, of which 8 fit into the header. Together they take 6 bytes beside a header and a word.
     let release = right.lines().find(|line| line.contains("Release"));
     let cells: Vec<&str> = release.expect("it is told").split_whitespace().collect();
     assert_eq!(cells, ["Release", "2", "60", "128"], "{right}");
@@ -537,7 +538,7 @@ fn texts_are_read_with_other_sizes() {
     }
 }
 
-/// Neither is wrong by itself, and nothing was found out about either: it is the command line that is.
+/// Application and protocol are each valid, and nothing was found out about either: the command line is at fault.
 #[test]
 fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
     let applications = ["shared-table", "locks", "view", "invalidation", "rpc"];
@@ -550,7 +551,7 @@ fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
             let mut command = cohkit(["play", "enzian-dc-bram", application, "--protocol"]);
             command.arg(&file).args(match application {
                 "invalidation" => ["--with", "lines=50"],
-                // Lines of these protocols have no more.
+                // Lines of these protocols have at most 8 words.
                 "view" => ["--with", "words=8"],
                 _ => ["--time", "2us"],
             });
@@ -561,7 +562,7 @@ fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
                 assert_eq!(output.status.code(), Some(0), "{application}: {said}");
                 continue;
             }
-            // Nothing has run, so there is no report.
+            // Nothing ran, so there is no report.
             assert_eq!(output.status.code(), Some(2), "{application}: {said}");
             assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
             let begins = "error: this cannot be played: ";
@@ -570,7 +571,7 @@ fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
             assert!(said.contains(" asks for a clean-invalidate"), "{said}");
         }
     }
-    // What would only ask for it with other numbers fits.
+    // An application that needs the operation only with other parameters fits.
     let mut command = cohkit(["play", "enzian-dc-bram", "shared-table", "--protocol"]);
     let output = command
         .args(["../../protocols/msi-policy.coh", "--time", "20us"])
@@ -580,7 +581,7 @@ fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// What has no end here says which of its numbers would give it one, and only those that are not given.
+/// An application without end reports which of its parameters would end it, except those that were given.
 #[test]
 fn what_has_no_end_says_which_options_end_it() {
     let table = [
@@ -602,7 +603,7 @@ fn what_has_no_end_says_which_options_end_it() {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// It was said that in 0 ns nothing had been counted, and no reason.
+/// Regression: the output stated that nothing had been counted in 0 ns, without a reason.
 #[test]
 fn a_run_that_ends_within_its_warm_up_says_so() {
     check(
@@ -624,7 +625,7 @@ fn a_run_that_ends_within_its_warm_up_says_so() {
     );
 }
 
-/// An application with its arguments, explored.
+/// Arguments that explore an application.
 fn explored<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let exhaustive = ["play", "enzian-dc-bram", "--exhaustive"];
     exhaustive.into_iter().chain(more.iter().copied()).collect()
@@ -698,8 +699,8 @@ fn what_cannot_be_explored_is_said_with_a_remedy() {
     );
 }
 
-/// Owners mix up what they answer when they are asked to share, so that memory stays old: a thread that waits for a lock
-/// never sees that it is free.
+/// Owners confuse their two answers to a request to share, so that memory stays stale: a thread that waits for a lock
+/// never sees its release.
 #[test]
 fn an_application_that_a_protocol_breaks_is_refuted_with_the_way_there() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
@@ -735,7 +736,7 @@ fn an_application_that_a_protocol_breaks_is_refuted_with_the_way_there() {
     assert_eq!(lines[1], first);
 }
 
-/// What a home knows of rights is only known of one that was constructed.
+/// Only a constructed home knows the permissions of remotes.
 #[test]
 fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
     let msi = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/msi.coh");
@@ -750,7 +751,8 @@ fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
     "#]].assert_eq(&text(&output.stderr));
 }
 
-/// Where the time of threads' accesses goes adds up too, and a timeline has them all; nothing else changes.
+/// The latency breakdown of the threads' accesses adds up too, and a timeline contains all accesses; results do not
+/// change.
 #[test]
 fn what_threads_wait_for_is_told_and_drawn() {
     let folder = tempfile::tempdir().unwrap();

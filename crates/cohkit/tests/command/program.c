@@ -1,4 +1,4 @@
-// Does what its first argument says.
+// Performs the action that its first argument names.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -7,14 +7,14 @@
 
 __attribute__((noinline)) static void crash(void) { *(volatile int *)16 = 1; }
 
-// Ran through heap, data and code until it reached the first address of memory.
+// Regression: the stack grew through heap, data and code down to the first address of memory.
 __attribute__((noinline)) static int overflow(int depth) {
   volatile char bytes[4096];
   bytes[depth & 4095] = depth;
   return overflow(depth + 1) + bytes[0];
 }
 
-// (What is done behind the call keeps it from being a jump.)
+// The statement after the call prevents a tail call.
 __attribute__((noinline)) static void jump(uintptr_t at) {
   ((void (*)(void))at)();
   puts("behind");

@@ -1,4 +1,4 @@
-//! `cohkit run` from outside: compiled programs, and files that are none.
+//! Tests of `cohkit run`: compiled programs, and files that are no programs.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A program that does what its arguments say, in a folder with files beside and outside of it. Nothing if there is no compiler.
+/// Compiles a program that follows its arguments, in a folder with files beside and outside of it; `None` without
+/// compiler.
 fn compiled() -> Option<(tempfile::TempDir, PathBuf)> {
     if !require("riscv-gcc") {
         return None;
@@ -30,7 +31,7 @@ fn compiled() -> Option<(tempfile::TempDir, PathBuf)> {
     Some((base, program))
 }
 
-/// `cohkit run` with these options on a program with these words, beside it.
+/// `cohkit run` with options, on a program with its arguments, in the program's folder.
 fn command(program: &Path, options: &[&str], words: &[&str]) -> Command {
     let mut command = cohkit(["run"]);
     command.args(options).arg(program).args(words);
@@ -42,7 +43,7 @@ fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
     command(program, options, words).output().expect("starts")
 }
 
-/// The end and what is written, by both engines.
+/// Exit code and output, with both engines.
 #[test]
 fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
     let Some((_base, program)) = compiled() else {
@@ -86,7 +87,7 @@ fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
     );
 }
 
-/// A stack that overflows changes nothing below it; `--set` runs the program on the host of a machine.
+/// A stack overflow changes nothing below the stack; `--set` runs the program on the host of a machine.
 #[test]
 fn a_stack_overflow_and_a_wild_jump_are_reported_at_once_with_their_origin() {
     let Some((_base, program)) = compiled() else {
@@ -117,7 +118,7 @@ fn a_stack_overflow_and_a_wild_jump_are_reported_at_once_with_their_origin() {
             assert!(jump.contains(part), "{options:?}: {part} in {jump}");
         }
     }
-    // A program that is linked to have its stack elsewhere in memory has what is above its data.
+    // A program linked with its stack elsewhere in memory has all memory above its data for it.
     let said = transcript(&run(&program, &["--memory", "256"], &["overflow"]));
     assert!(said.contains(": stack overflow, down to 0x80"), "{said}");
 }
@@ -139,7 +140,7 @@ fn a_program_reads_what_comes_in_by_standard_input() {
     assert_eq!(transcript(&output), "exit code 0\nfirst\nno end of line");
 }
 
-/// By `..`, by links to files, to folders and to what is not there yet, and by names from the root on.
+/// Escapes by `..`, by links to files, to folders and to missing targets, and by absolute paths.
 #[cfg(unix)]
 #[test]
 fn programs_have_the_files_of_their_folder_and_no_others() {
@@ -193,7 +194,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     }
     assert_eq!(fs::read_to_string(&outside).expect("there"), "outside\n");
     assert!(!base.path().join("new").exists());
-    // Without a folder there are no files at all.
+    // Without a folder the program has no files.
     let none = transcript(&run(&program, &[], &["read", "files/inside"]));
     assert_eq!(
         none,
@@ -228,7 +229,7 @@ fn a_full_disk_is_told_to_the_program_and_of_standard_output_to_the_user() {
         .expect("it starts");
     assert_ne!(output.status.code(), Some(99), "{}", missing("mounts"));
     let said = transcript(&output);
-    // (What picolibc makes of the reason is its affair.)
+    // picolibc decides how the error is printed.
     assert!(said.starts_with("exit code 1\n"), "{said}");
     assert!(said.ends_with("the program ends with code 2\n"), "{said}");
 }
@@ -239,7 +240,7 @@ fn control_c_ends_a_program_and_what_it_has_written_stays() {
     let Some((_base, program)) = compiled() else {
         return;
     };
-    // One computes, the other one waits for input.
+    // One program computes, the other waits for input.
     for words in [["for-ever"], ["echo"]] {
         let mut child = command(&program, &["--most", "1000000000000"], &words)
             .stdin(Stdio::piped())
@@ -247,7 +248,7 @@ fn control_c_ends_a_program_and_what_it_has_written_stays() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        // It runs once it has written a line; the one that waits writes what it gets.
+        // The program runs once it has written a line; the one that waits echoes its input.
         let mut input = child.stdin.take().expect("it is piped");
         input.write_all(b"before\n").expect("written");
         let mut line = [0; 7];
@@ -257,14 +258,14 @@ fn control_c_ends_a_program_and_what_it_has_written_stays() {
         let number = child.id().to_string();
         let killed = Command::new("kill").args(["-INT", &number]).status();
         assert!(killed.expect("kill runs").success());
-        // (Its input stays open until it has ended, as a terminal does.)
+        // The input stays open until the program has ended, as on a terminal.
         let output = child.wait_with_output().expect("ends");
         drop(input);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{said}");
         let place = said.strip_prefix("interrupted\n");
         let place = place.unwrap_or_else(|| panic!("{said}"));
-        // Where it stands is told, in whatever function that is, unless it waits for input already.
+        // The position is reported, in whatever function it is, unless the program already waits for input.
         if words == ["for-ever"] || !place.is_empty() {
             assert!(place.starts_with("the program stands at 0x8"), "{said}");
             assert!(place.contains("\n  in "), "{said}");
@@ -287,7 +288,7 @@ fn what_is_no_program_is_refused_with_the_reason() {
     fs::create_dir(&file).expect("a folder");
     assert!(said().starts_with("exit code 2\n") && said().contains("is a folder"));
     fs::remove_dir(&file).expect("it is empty");
-    // Our own command is a program, but not for this core.
+    // Our own command is a program, but for another machine.
     let own = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("it can be read");
     for (bytes, reason) in [
         (&b""[..], "no ELF file of 64 bits"),

@@ -1,4 +1,4 @@
-//! What `cohkit check` tells beside verdicts: coverage, state graphs, explanations, and counterexamples stepped again.
+//! Further output of `cohkit check`: coverage, state graphs, explanations, and replayed counterexamples.
 
 use crate::{check, cohkit, text, tiny};
 use expect_test::expect;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A shipped text with something changed in it.
+/// Writes a shipped protocol with a change.
 fn changed(folder: &Path, name: &str, change: impl Fn(String) -> String) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(root.join(format!("protocols/{name}.coh"))).expect("shipped");
@@ -15,7 +15,7 @@ fn changed(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Path
     path
 }
 
-/// MSI, whose caches forget to drop a line when they are told to.
+/// MSI whose caches do not drop a line on an invalidation.
 fn faulty(folder: &Path) -> PathBuf {
     let forgets = |line: &str| match line.contains(" S  ") && line.contains("| Inv  ") {
         true => line.replace("| I", "| S").replace("| Snv", "| Inv") + "\n",
@@ -24,7 +24,7 @@ fn faulty(folder: &Path) -> PathBuf {
     changed(folder, "msi", |text| text.lines().map(forgets).collect())
 }
 
-/// Exit code and both outputs, with the folder's name taken out.
+/// Exit code and both outputs of a command in a folder.
 fn said(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = cohkit(arguments)
         .current_dir(folder)
@@ -34,7 +34,7 @@ fn said(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// The entry of the only system of a JSON output.
+/// Entry of the only system in a JSON output.
 fn entry(json: &str) -> Value {
     let value: Value = serde_json::from_str(json).expect("JSON");
     value[0].clone()
@@ -180,7 +180,7 @@ fn a_counterexample_is_stepped_again() {
     ] {
         let (code, again, err) = said(folder.path(), arguments);
         assert_eq!((code, err.as_str()), (1, ""));
-        // All but the line that says how much was searched.
+        // All lines except the one with the effort of the search.
         let counts = |line: &&str| !line.starts_with("  after ");
         assert_eq!(
             again.lines().collect::<Vec<_>>(),
@@ -198,7 +198,7 @@ fn a_counterexample_is_stepped_again() {
     );
 }
 
-/// MSI, whose directory serves a GetM behind a guard that is never true and answers Nack.
+/// MSI whose directory serves a GetM only if a guard holds that is never true, and otherwise answers Nack.
 fn turning_away(folder: &Path) -> PathBuf {
     changed(folder, "msi", |text| {
         text.replace("count), InvAck", "count), InvAck, Nack")
@@ -254,7 +254,7 @@ fn an_access_that_can_never_be_performed_is_told_and_replayed() {
         again.lines().collect::<Vec<_>>(),
         found.lines().filter(counts).collect::<Vec<_>>()
     );
-    // Random walks do not look for it, and say so.
+    // Random walks do not check this property, and report so.
     let (code, json, _) = said(
         folder.path(),
         &[
@@ -299,7 +299,7 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
     );
 }
 
-/// A protocol whose evictions were forgotten verified, and nothing was said.
+/// Regression: a protocol without rows for evictions was verified without a note.
 #[test]
 fn what_every_cache_does_and_the_text_has_no_row_for_is_named_in_the_verdict() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -313,7 +313,7 @@ fn what_every_cache_does_and_the_text_has_no_row_for_is_named_in_the_verdict() {
     assert_eq!((code, err.as_str()), (0, ""));
     let note = "  note: never performed, as the text has no row for it: evict\n";
     assert!(found.contains(note), "{found}");
-    // What goes past the caches is a protocol's to offer.
+    // Accesses that bypass the caches are optional for a protocol.
     let file = changed(folder.path(), "msi", |text| text);
     let file = file.to_str().expect("a UTF-8 path");
     let (code, found, _) = said(folder.path(), &["check", file, "--remotes", "2"]);
@@ -345,7 +345,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
     sound["counterexample"] = Value::Null;
     fs::write(at("sound.json"), sound.to_string()).expect("written");
     fs::write(at("empty.json"), "").expect("written");
-    // Before anything that depends on the machine.
+    // The cut is before anything that depends on the machine.
     let cut = json.find("\"steps\"").expect("a trace");
     fs::write(at("cut.json"), &json[..cut]).expect("written");
     fs::write(at("other.json"), "[{\"a\": 1}]").expect("written");
@@ -403,7 +403,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
 #[test]
 fn a_request_that_never_completes_is_explained() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // The directory takes the line back and does not say so.
+    // The directory writes the line back, and sends no acknowledgement.
     let forgets = "write, send PutAck, owner := none";
     let msi = changed(folder.path(), "msi", |text| {
         assert!(text.contains(forgets));
@@ -438,7 +438,7 @@ fn a_request_that_never_completes_is_explained() {
     assert!(out.ends_with(end), "{out}");
 }
 
-/// The path of a shipped Murphi model.
+/// Path of a shipped Murphi model.
 fn model(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     root.join(format!("{name}.m")).display().to_string()
@@ -516,7 +516,7 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         (&both_wait, "bare-philosophers.json"),
         (&both_wait, "msi.json"),
         (msi, "philosophers.json"),
-        // What is met nowhere has no trace.
+        // A state that is never reached has no trace.
         (&lights, "lights.json"),
     ] {
         let (code, out, err) = said(folder.path(), &["check", text, "--replay", trace]);
@@ -557,7 +557,7 @@ fn results_are_rows_of_csv_and_say_the_same_as_json() {
     for name in ["outcome", "protocol", "states", "transitions"] {
         let at = column(name).unwrap_or_else(|| panic!("no column `{name}` in {names:?}"));
         for (row, entry) in rows.iter().zip(entries) {
-            // From the end, as notes, which stand before, have commas in them.
+            // Counted from the end: notes, an earlier column, contain commas.
             let cell = row[row.len() + at - names.len()];
             assert_eq!(cell, entry[name].to_string().trim_matches('"'), "{name}");
         }

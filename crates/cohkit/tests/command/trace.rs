@@ -1,10 +1,10 @@
-//! `cohkit trace` from outside.
+//! Tests of `cohkit trace`.
 
 use crate::{cohkit, text};
 use serde_json::Value;
 use std::path::Path;
 
-/// The exit code, and what was printed.
+/// Exit code, standard output and standard error.
 fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = cohkit(["trace"]);
     let output = command.arg(file).args(arguments).output().expect("starts");
@@ -34,7 +34,7 @@ fn counterexamples_are_judged_and_what_is_no_trace_is_said() {
         assert!(errors.contains(said) && errors.contains("help"), "{errors}");
     }
 
-    // Agents and receivers that there are not are no reason to stop.
+    // Unknown agents and receivers in a trace are no reason to abort.
     write(
         r#"{"agents": ["cache 0", "cache 1", "directory"], "at_rest": true, "steps": [
             {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},

@@ -1,4 +1,4 @@
-//! Values of variables and fields read the same in the charts, JSON, traces and timelines of all engines.
+//! Values of variables and fields have the same text in the charts, JSON, traces and timelines of all engines.
 
 use crate::{cohkit, text};
 use serde_json::Value;
@@ -11,14 +11,14 @@ const MESSAGES: [&str; 2] = [
     "Numbers(turn=1, at=directory 0, number=7)",
 ];
 
-/// The output of a command that finds a violation.
+/// Output of a command that finds a violation.
 fn violated(arguments: &[&str]) -> String {
     let output = cohkit(arguments).output().expect("the command starts");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// A simulation of a text on two caches and two homes.
+/// Arguments of a simulation of a protocol on two caches and two homes.
 fn simulated<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     let machine = [
         "sim",
@@ -64,7 +64,7 @@ fn every_type_of_value_reads_the_same_in_all_charts() {
     }
 }
 
-/// A trace and a timeline are of runs that reach their end: the answer is one that the cache takes.
+/// Traces and timelines need a run that reaches its end, so here the cache accepts the answer.
 #[test]
 fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -92,14 +92,14 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     let drawn = fs::read(&timeline).expect("a timeline");
     let drawn = String::from_utf8_lossy(&drawn);
     assert!(drawn.contains(STATE), "{STATE} is not in the timeline");
-    // The tables alone, read anew, agree.
+    // The tables alone, read independently, agree.
     let judged = cohkit(["trace", "--protocol", &file, &trace])
         .output()
         .expect("starts");
     assert!(judged.status.success(), "{}", text(&judged.stderr));
 }
 
-/// Simulations named the wrong cache: `M owner=1` for cache 0.
+/// Regression: simulations named the wrong cache, `M owner=1` for cache 0.
 #[test]
 fn a_simulation_names_the_owner_that_a_check_names() {
     let file = "../../tests/values/owner-off-by-one.coh";

@@ -1,4 +1,4 @@
-//! `cohkit check`: verdicts, their exit codes, and what is written about them.
+//! Tests of `cohkit check`: verdicts, their exit codes, and their reports.
 
 use crate::{check, cohkit, interrupt, text, tiny, transcript, without_run};
 use expect_test::expect;
@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A shipped protocol text.
+/// Path of a shipped protocol file.
 fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../protocols")
         .join(name)
 }
 
-/// A copy of a text in a folder, with one change.
+/// Copies a protocol file into a folder, with one change.
 fn changed(folder: &Path, text: &Path, from: &str, to: &str) -> PathBuf {
     let good = fs::read_to_string(text).expect("the text can be read");
     assert_eq!(good.matches(from).count(), 1, "{from}");
@@ -22,7 +22,7 @@ fn changed(folder: &Path, text: &Path, from: &str, to: &str) -> PathBuf {
     file
 }
 
-/// MSI whose caches keep a line they were told to invalidate.
+/// MSI whose caches keep a line on an invalidation.
 fn forgetful_msi(folder: &Path) -> PathBuf {
     changed(
         folder,
@@ -269,7 +269,7 @@ fn no_more_threads_than_processors() {
 #[test]
 fn what_cannot_complete_is_named_in_words() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // A directory that does not acknowledge an eviction while somebody else shares the line.
+    // The directory does not acknowledge an eviction while another cache shares the line.
     let file = changed(
         folder.path(),
         &shipped("msi.coh"),
@@ -364,8 +364,8 @@ fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
     assert_eq!(checked(&[&violated, &unknown]).0, Some(1));
 }
 
-/// A violation that programs find wins over a system that runs over the capacity of a channel, and a placement of threads that
-/// violates a property over one that has no row for an access.
+/// A violation found by programs wins over a system that exceeds the capacity of a channel. A placement of threads that
+/// violates a property wins over one without a row for an access.
 #[test]
 fn a_violation_wins_over_an_undecided_verdict() {
     let ended = |arguments: &[&str], file: &str| {
@@ -447,12 +447,12 @@ fn charts_and_models_are_written_into_folders() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     let murphi = fs::read_to_string(models.join("msi-three_caches.m")).expect("a model");
     assert!(murphi.contains("startstate") && murphi.contains("invariant"));
-    // Whoever checks that text learns less, and it says so itself.
+    // The exported model covers fewer properties, and states so.
     let header: Vec<&str> = murphi.lines().take_while(|l| l.starts_with("--")).collect();
     let header = header.join("\n");
     assert!(header.contains("Not in this text: progress"), "{header}");
     assert!(header.contains("without the spontaneous ones"), "{header}");
-    // A file where a folder is needed.
+    // A file is in the place of a folder.
     let output = cohkit(["check", "--chart-svg"])
         .args([&file, &file])
         .output()
@@ -466,7 +466,7 @@ fn a_bad_place_for_results_is_found_before_the_search() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let missing = folder.path().join("missing/result.json");
     let models = folder.path().join("models");
-    // To search this would take hours.
+    // A search of this system would take hours.
     let output = cohkit(["check", "--remotes", "4", "--lines", "4", "--export-murphi"])
         .args([&models, Path::new("--out"), &missing, &shipped("moesi.coh")])
         .output()
@@ -494,7 +494,7 @@ fn texts_of_one_name_are_not_exported_over_each_other() {
     for said in ["tests/command/tiny.coh", &second_named, "`tiny`"] {
         assert!(message.contains(said), "{message}");
     }
-    // Without files to write the names may be the same.
+    // Without files to write, names may be equal.
     let output = cohkit(["check", "tests/command/tiny.coh"])
         .arg(&second)
         .output()
@@ -507,7 +507,7 @@ fn texts_of_one_name_are_not_exported_over_each_other() {
 fn control_c_stops_soon_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let result = folder.path().join("result.json");
-    // To search this would take hours.
+    // A search of this system would take hours.
     let mut child = cohkit(["check", "--remotes", "4", "--lines", "2", "--json", "--out"])
         .args([&result, &shipped("moesi.coh")])
         .stdout(Stdio::piped())
@@ -548,7 +548,7 @@ fn random_walks_say_how_to_walk_again() {
         repeated,
         once.replace("--threads 1\n", "--threads 1 --seed 0\n")
     );
-    // Other threads, the same walks; another seed, others.
+    // Other thread numbers give the same walks, another seed gives others.
     let counts = |transcript: &str| transcript.lines().nth(1).map(str::to_string);
     assert_eq!(
         counts(&walks("500", &["--remotes", "2", "--threads", "2"])),
@@ -558,7 +558,7 @@ fn random_walks_say_how_to_walk_again() {
         counts(&walks("500", &["--remotes", "2", "--seed", "1"])),
         counts(&once)
     );
-    // What is wrong is found.
+    // Random walks find a violation.
     check(
         &[
             "check",
@@ -718,7 +718,7 @@ fn what_a_text_guarantees_is_judged_by_programs() {
         (output.status.code(), last.expect("there are verdicts"))
     };
     let judged = |more: &str| judged_with(more, &[]);
-    // The limit holds for each of the programs, too.
+    // The limit also applies to each of the programs.
     let (code, verdict) = judged_with("guarantee sc", &["--max-states", "100"]);
     assert_eq!(code, Some(3));
     let reason = verdict["reason"].as_str().expect("a reason");
@@ -732,7 +732,7 @@ fn what_a_text_guarantees_is_judged_by_programs() {
             .as_u64()
             .is_some_and(|count| count > 150));
     }
-    // Each order that release consistency asks for is missed by some program, and so is every order by one that is weaker.
+    // Some program detects each missing order of release consistency, and each weaker order.
     let kept = "acquire before all; release after all; fence after all, before all";
     for (orders, model, wanted) in [
         (kept, "rc", 0),
@@ -783,7 +783,8 @@ fn two_levels_are_judged_together() {
             two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
-    // What is good by itself need not be so below a cache: this home gives a right to write that the cache above lacks.
+    // A home that is correct alone may be wrong below a cache: this one grants a write permission that the cache above
+    // lacks.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::copy(&both, at("two-level.coh")).expect("written");
@@ -847,7 +848,7 @@ fn a_text_that_composes_others_is_their_product() {
             eci_both: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
-    // A text that is not beside it may be one that ships, and one that is comes first.
+    // A used file that is missing in the folder is taken from the shipped files; a file in the folder takes precedence.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     let good = fs::read_to_string(shipped("eci-both.coh")).expect("a text");
@@ -864,7 +865,7 @@ fn a_text_that_composes_others_is_their_product() {
     let (code, said) = outcome(&[]);
     assert_eq!(code, Some(0), "{said}");
     let near = fs::read_to_string(shipped("eci-near.coh")).expect("a text");
-    // Programs judge a part, too: its systems are verified, and what it guarantees is not there.
+    // Programs check parts, too: the systems of this part are verified, but its guarantee does not hold.
     let promised = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
     fs::write(at("eci-near.coh"), promised).expect("written");
     let (code, said) = outcome(&[]);
@@ -896,8 +897,8 @@ fn a_text_that_composes_others_is_their_product() {
     }
 }
 
-/// Two faults that need two caches and two lines at once, in texts whose systems have either; and one that needs the sizes of the
-/// second system.
+/// Two faults that need two caches and two lines at once, in protocols whose systems have only one of both; and one
+/// fault that needs the parameters of the second system.
 #[test]
 fn where_lines_are_joined_two_caches_meet_on_two_lines() {
     for (file, system) in [
@@ -918,7 +919,7 @@ fn where_lines_are_joined_two_caches_meet_on_two_lines() {
     }
 }
 
-/// A note names the system of two caches and two lines that is too large; a smaller one is judged.
+/// A note names the system of two caches and two lines that is too large; a smaller one is checked.
 #[test]
 fn systems_that_are_too_large_to_be_added_are_named() {
     let printed = |name: &str| {
@@ -951,7 +952,7 @@ fn a_posted_store_may_leave_a_state_with_a_copy() {
     assert!(text(&output.stdout).contains("two: verified"));
 }
 
-/// The limit that ended the search is told with that search, not with the one that went before.
+/// The limit that ended a search is reported with this search's states, not with those of the previous one.
 #[test]
 fn a_limit_on_progress_is_told_with_its_own_states() {
     let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
@@ -966,7 +967,7 @@ fn a_limit_on_progress_is_told_with_its_own_states() {
     assert!(printed.contains(told), "{printed}");
 }
 
-/// Texts with faults, and one without, that were once judged wrongly.
+/// Folder of protocols that were once judged wrongly: several with faults, and one without.
 fn verdicts() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/verdicts")
 }

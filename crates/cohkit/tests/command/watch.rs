@@ -1,4 +1,4 @@
-//! `cohkit check --watch`: again after each change, however it is made, until Ctrl-C.
+//! Tests of `cohkit check --watch`: it checks after each change of a file, in whatever way it is made, until Ctrl-C.
 
 use crate::{cohkit, text, tiny};
 use std::io::{pipe, BufRead, BufReader};
@@ -8,10 +8,10 @@ use std::sync::mpsc::{channel, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// How long a test waits for a line.
+/// Time limit for a line of output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A command that watches; what it says arrives line by line.
+/// A command that watches; its output arrives line by line.
 struct Watch {
     command: Child,
     lines: Receiver<String>,
@@ -19,7 +19,7 @@ struct Watch {
 
 impl Watch {
     fn start(files: &[&Path]) -> Watch {
-        // Both streams are one, as they are at a terminal: of two, nobody could tell which line came first.
+        // Both streams share one pipe, as on a terminal: two pipes would not show the order of lines.
         let (said, stream) = pipe().expect("a pipe");
         let other = stream.try_clone().expect("another end");
         let command = cohkit(["check", "--watch"])
@@ -43,7 +43,7 @@ impl Watch {
         Watch { command, lines }
     }
 
-    /// Waits until a line has this in it.
+    /// Waits for a line that contains this text.
     fn says(&self, what: &str) {
         let mut before = String::new();
         loop {
@@ -56,14 +56,14 @@ impl Watch {
         }
     }
 
-    /// Waits until nothing has been said for a second: a file that changes while it is checked is checked once more.
+    /// Waits until there is no output for a second: a file that changes during its check is checked once more.
     fn is_quiet(&self) {
         let lines = || self.lines.recv_timeout(Duration::from_secs(1)).ok();
         let said = std::iter::from_fn(lines).take(100).count();
         assert!(said < 100, "it goes on and on");
     }
 
-    /// Ends it by Ctrl-C, and gives what was said that nobody has waited for.
+    /// Ends the command by Ctrl-C, and returns the output that was not consumed.
     fn end(mut self) -> Vec<String> {
         let number = self.command.id().to_string();
         let killed = Command::new("kill").args(["-INT", &number]).status();
@@ -73,7 +73,7 @@ impl Watch {
     }
 }
 
-/// As editors do: another file takes the name.
+/// Replaces a file as editors do: another file takes its name.
 fn replace(file: &Path, text: &str) {
     let other = file.with_extension("new");
     std::fs::write(&other, text).expect("it can be written");
@@ -85,7 +85,7 @@ fn it_checks_again_after_each_change_and_goes_on_after_errors() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let good = std::fs::read_to_string(tiny()).expect("it can be read");
     let file = folder.path().join("tiny.coh");
-    // It need not be there at first.
+    // The file need not exist at first.
     let watch = Watch::start(&[&file]);
     watch.says("tiny.coh");
     watch.says("watching; Ctrl-C ends");
@@ -95,7 +95,7 @@ fn it_checks_again_after_each_change_and_goes_on_after_errors() {
     replace(&file, &good.replace("send Put", "send Pit"));
     watch.says("changed: ");
     watch.says("`Pit`");
-    // Written in place, with the size that it had.
+    // Written in place, with an unchanged size.
     std::fs::write(&file, good.replace("send Gone | I", "send Gone | S"))
         .expect("it can be written");
     watch.says("changed: ");
@@ -105,7 +105,7 @@ fn it_checks_again_after_each_change_and_goes_on_after_errors() {
     replace(&file, &good);
     watch.says("tiny alone: verified: ");
     watch.is_quiet();
-    // Nothing changes, and nothing is said.
+    // Without changes there is no output.
     thread::sleep(Duration::from_secs(1));
     let said = watch.end();
     assert!(
@@ -124,13 +124,13 @@ fn a_text_that_is_used_is_watched_too() {
     for name in ["mesi.coh", "two-level.coh"] {
         std::fs::write(folder.path().join(name), read(name)).expect("it can be written");
     }
-    // The check of what this text composes takes long, and is given up when something changes.
+    // The check of this composition takes long, and is cancelled by a change.
     let watch = Watch::start(&[&folder.path().join("two-level.coh")]);
     thread::sleep(Duration::from_secs(1));
     let used = folder.path().join("mesi.coh");
     replace(&used, &read("mesi.coh").replace("protocol", "protocoll"));
     watch.says("mesi.coh:");
-    // The other one is not beside it yet: that which ships is used.
+    // The other used file is not in the folder yet: the shipped one is used.
     replace(&used, &read("mesi.coh"));
     watch.says("changed: ");
     thread::sleep(Duration::from_secs(1));

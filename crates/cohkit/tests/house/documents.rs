@@ -1,4 +1,4 @@
-//! What the markdown files say is true: their commands print what they show, their links lead somewhere.
+//! Checks of the markdown files: commands print the output shown, and links have a target.
 //!
 //! `UPDATE_EXPECT=1` rewrites the shown outputs, except those with a `...` line and those of commands that fail.
 
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// All markdown files of the repository, in a fixed order.
+/// Paths of all markdown files of the repository, in a fixed order.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(&root(), &mut found);
@@ -16,8 +16,8 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Runs one command line at the root with `cohkit` in the path.
-/// Gives what it prints on both streams, and whether it succeeded.
+/// Runs one command line at the root with `cohkit` in the path. Returns the output of both streams, and true if it
+/// succeeded.
 fn shell(command: &str) -> (String, bool) {
     let binary = Path::new(env!("CARGO_BIN_EXE_cohkit"));
     let folder = binary.parent().expect("the binary lies in a folder");
@@ -34,7 +34,7 @@ fn shell(command: &str) -> (String, bool) {
     (printed, output.status.success())
 }
 
-/// Whether the lines match the pattern, in which `...` stands for any number of lines.
+/// Returns true if the lines match the pattern, in which `...` stands for any number of lines.
 fn matches(pattern: &[&str], lines: &[&str]) -> bool {
     match pattern.split_first() {
         None => lines.is_empty(),
@@ -74,7 +74,7 @@ fn shown_commands_print_what_is_shown() {
                     shown.push(line);
                 }
                 commands += 1;
-                // These are Python, whose tests run them.
+                // Python implements these commands, and its tests run them.
                 let elsewhere = command.starts_with("cohkit reproduce")
                     || python.iter().any(|name| path.ends_with(name));
                 if elsewhere
@@ -115,7 +115,7 @@ fn shown_commands_print_what_is_shown() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// A block that begins with "```coh FILE" shows rows of that file, which lies beside the document.
+/// A block that starts with "```coh FILE" shows rows of that file, which is in the document's folder.
 #[test]
 fn texts_that_are_shown_in_parts_stand_in_their_files() {
     let mut parts = 0;
@@ -144,9 +144,9 @@ fn texts_that_are_shown_in_parts_stand_in_their_files() {
     assert!(parts > 0, "no document shows a part of a text");
 }
 
-/// A document's headings as links name them: in small letters, with hyphens for spaces and without other marks.
+/// Headings of a document as links name them: in lower case, with hyphens for spaces and without other marks.
 fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
-    // What stands in code is no heading.
+    // Lines in code blocks are no headings.
     let parts = text.split("\n```").step_by(2);
     let lines = parts.flat_map(str::lines);
     let headings = lines.filter_map(|line| {
@@ -199,7 +199,7 @@ fn relative_links_resolve() {
     assert!(anchors > 0, "no link leads to a heading");
 }
 
-/// Tests that a document names: ``[file](path): `name`, `other` `` gives the path with each name.
+/// Tests named in a document: ``[file](path): `name`, `other` `` gives the path with each name.
 fn named_tests(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for part in text.split("](").skip(1) {
@@ -252,7 +252,7 @@ fn names_of_tests_are_found_behind_their_links() {
     assert_eq!(named_tests(text), expected);
 }
 
-/// Each property that verdicts name stands in the table of the language reference, and the table names no other.
+/// The table of the language reference lists exactly the properties that verdicts name.
 #[test]
 fn properties_of_verdicts_are_in_the_language_reference() {
     use cohkit_engine::Property::{Drain, NoDeadlock, WellDefined};

@@ -1,4 +1,4 @@
-//! Dependencies point one way: among crates, and among the modules at the root of a crate.
+//! Dependencies point in one direction: among crates, and among the modules of each folder.
 
 use super::root;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where each crate stands. A crate may depend only on crates of lower floors.
+/// Layer of each crate. A crate may depend only on crates of lower layers.
 const FLOORS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
@@ -29,10 +29,10 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-python", 7),
 ];
 
-/// Folders of crates with modules that still use each other in circles.
+/// Folders of crates whose modules still have dependency cycles.
 const CIRCLES: &[(&str, &str)] = &[("cohkit-sim", "")];
 
-/// The packages of the workspace, as cargo tells of them.
+/// Packages of the workspace, from `cargo metadata`.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -68,7 +68,7 @@ fn crates_stand_on_lower_floors() {
         let name = package["name"].as_str().expect("a name");
         let own = floor(name).unwrap_or_else(|| panic!("give the crate {name} a floor in FLOORS"));
         for dependency in package["dependencies"].as_array().expect("a list") {
-            // Tests may look around; what ships may only look down.
+            // Tests may depend on any crate; shipped code only on lower layers.
             if dependency["kind"] == "dev" {
                 continue;
             }
@@ -106,7 +106,7 @@ fn modules_use_each_other_in_no_circle() {
     assert!(left.is_empty(), "no circle is left in {left:?}");
 }
 
-/// The folders of modules of a crate.
+/// Folders of a crate that contain modules.
 fn folders(source: &Path) -> BTreeSet<PathBuf> {
     let mut files = Vec::new();
     super::files(source, &mut files);
@@ -144,7 +144,7 @@ fn a_circle_of_modules_is_seen_however_they_are_named() {
     assert!(circle_of("pub fn c() { super::a::f() }\n").is_some());
 }
 
-/// Which modules of a folder use which, tests left out.
+/// Dependencies between the modules of a folder, without tests.
 fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     super::files(folder, &mut files);
@@ -168,7 +168,7 @@ fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
             .map(|part| part.to_string_lossy().into_owned())
             .filter(|part| part != "mod")
             .collect();
-        // A folder's own module stands above what is in it.
+        // A folder's own module is above the modules in the folder.
         let (Some(module), Some(last)) = (parts.first(), parts.last()) else {
             continue;
         };
@@ -198,7 +198,7 @@ fn without_comments(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What is named behind `crate::`: one name, or the first of each path in braces.
+/// Names after `crate::`: one name, or the first of each path in braces.
 fn names(text: &str) -> Vec<String> {
     let first = |path: &str| {
         let path = path.trim();
@@ -226,7 +226,7 @@ fn names(text: &str) -> Vec<String> {
     found
 }
 
-/// A way from a module back to itself.
+/// Dependency path from a module back to itself, if there is one.
 fn circle(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> Option<Vec<String>> {
     let mut ways = vec![vec![from.to_string()]];
     let mut met = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The rules of the house that no compiler checks.
+//! Rules of the repository that no compiler checks.
 
 mod documents;
 mod floors;
@@ -9,7 +9,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-/// The repository's root.
+/// Root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// All files below a folder in a fixed order, without what `make` produces.
+/// Collects all files below a folder in a fixed order, without those that `make` produces.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = std::fs::read_dir(folder)
         .expect("the folder can be read")
@@ -52,7 +52,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_file_mentions_a_machine() {
-    // Written in halves, so that this file does not find itself.
+    // Split in halves, so that this file does not match itself.
     let forbidden = [
         ("/ho", "me/"),
         ("/ro", "ot/"),

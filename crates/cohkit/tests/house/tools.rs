@@ -1,11 +1,11 @@
-//! A missing tool is a failure: of a test, of `tools/setup` in continuous integration, and of that itself.
+//! Missing tools cause failures: of tests, and of `tools/setup` in continuous integration. Tests of this rule itself.
 
 use crate::{files, require, root};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder of programs that do nothing but what their text says.
+/// Creates a folder of shell scripts.
 fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in texts {
@@ -34,7 +34,7 @@ fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
         assert!(what.contains("this test needs "), "{what}");
         assert!(what.contains(&format!("COHKIT_WITHOUT={name}")), "{what}");
         assert_eq!(require::is_there(name, nowhere, name), Ok(false));
-        // It is the tool's own name that counts.
+        // Only the tool's own name disables its tests.
         let other = if name == "z3" { "yosys" } else { "z3" };
         assert!(require::is_there(name, nowhere, other).is_err());
     }
@@ -44,7 +44,7 @@ fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
         what.contains("names `z4`") && what.contains("verilator"),
         "{what}"
     );
-    // Verilator without a C++ compiler builds nothing.
+    // Verilator builds nothing without a C++ compiler.
     let half = programs(&[("verilator", ""), ("make", "")]);
     assert!(require::is_there("verilator", half.path().as_os_str(), "").is_err());
     let whole = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
@@ -58,7 +58,7 @@ fn what_is_said_of_a_missing_tool_says_how_to_do_without() {
     panic!("{}", require::missing("cocotb"));
 }
 
-/// Nothing in the tests decides by itself that a tool need not be there.
+/// No test decides by itself that a tool may be missing.
 #[test]
 fn no_test_passes_over_a_missing_tool_in_silence() {
     let mut found = Vec::new();
@@ -107,8 +107,8 @@ fn continuous_integration_leaves_nothing_out() {
     assert_eq!(said, "test, CI=true, without 'nothing'\n");
 }
 
-/// Set-up on a machine that has cargo and nothing else, and where nothing can be installed. (It ends at the latest where it
-/// looks for Python, and so changes nothing here.)
+/// Set-up on a machine that has only cargo, and where nothing can be installed. It ends at the latest at its search for
+/// Python, so it changes nothing here.
 #[test]
 fn what_cannot_be_installed_ends_the_set_up_in_continuous_integration() {
     let setup = |ci: &str| {
