@@ -1,4 +1,4 @@
-//! Texts that compose protocols.
+//! Compositions of protocols.
 
 use crate::interruptible::interruptible;
 use crate::{bad_input, bad_text, in_a_line, not_judged, Looking, Protocol, Verdicts};
@@ -13,10 +13,10 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A text that is used: the file as it is named, where it came from, and the text itself.
+/// File that a composition uses: its name in the composition, its path, and its text.
 type Use = (String, String, String);
 
-/// A text that composes protocols, with those that it uses.
+/// A composition of protocols, with the files that it uses.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Composition {
     text: String,
@@ -25,7 +25,8 @@ pub(crate) struct Composition {
 
 #[pymethods]
 impl Composition {
-    /// Parses a text; `file` is the name shown in messages, beside which used texts are looked for that are not given.
+    /// Parses a composition. `file` is the name shown in messages; used files that are not given are searched beside
+    /// it.
     #[new]
     fn new(
         py: Python<'_>,
@@ -49,7 +50,7 @@ impl Composition {
         }
     }
 
-    /// Compositions are equal if their texts are, those used, and where they came from.
+    /// Compositions are equal if their texts and paths are equal, and those of the files that they use.
     fn __eq__(&self, other: &Composition) -> bool {
         self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
     }
@@ -60,32 +61,32 @@ impl Composition {
         hasher.finish()
     }
 
-    /// It is pickled as its text and those that it uses.
+    /// Pickles the text, the path, and the files used.
     fn __reduce__(slf: &Bound<'_, Composition>) -> (Py<PyType>, (String, String, Vec<Use>)) {
         let own = slf.get();
         let values = (own.text.clone(), own.file(), own.uses());
         (slf.get_type().unbind(), values)
     }
 
-    /// The name of what is composed.
+    /// Name of the composition.
     #[getter]
     fn name(&self) -> &str {
         &self.composed.composition().name
     }
 
-    /// Where the text came from.
+    /// Path of the text.
     #[getter]
     fn file(&self) -> String {
         self.composed.path().display().to_string()
     }
 
-    /// The text itself.
+    /// Text of the composition.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// The texts used: the file as it is named, where it came from, and the text.
+    /// Files used: name in the composition, path, and text.
     #[getter]
     fn uses(&self) -> Vec<Use> {
         let uses = self.composed.uses().into_iter();
@@ -93,7 +94,7 @@ impl Composition {
             .collect()
     }
 
-    /// The names that the used texts have here.
+    /// Names of the spaces, one for each file used.
     #[getter]
     fn spaces(&self) -> Vec<String> {
         let spaces = self.composed.composition().spaces.iter();
@@ -112,7 +113,7 @@ impl Composition {
     }
 }
 
-/// Verdicts on all parts of the systems of a text that composes others, as `cohkit check --json` gives them.
+/// Verdicts on all parts of a composition's systems, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
 #[pyo3(signature = (composition, *, systems, capacity, looking))]
 pub(crate) fn check_composition(
@@ -153,13 +154,13 @@ pub(crate) fn check_composition(
     })
 }
 
-/// Whether a text composes others.
+/// True if the text is a composition.
 #[pyfunction]
 pub(crate) fn composes(text: &str) -> bool {
     text::composes(text)
 }
 
-/// What a machine executes: a protocol, or a text that composes several.
+/// Protocols that a machine executes: one, or a composition.
 #[derive(FromPyObject)]
 pub(crate) enum Executed<'py> {
     #[pyo3(transparent)]
@@ -169,10 +170,10 @@ pub(crate) enum Executed<'py> {
 }
 
 impl Executed<'_> {
-    /// Its texts.
+    /// Returns the protocols.
     ///
     /// # Errors
-    /// They compose what no machine has.
+    /// No machine executes this kind of composition.
     pub(crate) fn texts(&self) -> PyResult<Texts> {
         match self {
             Executed::One(protocol) => Ok(Texts::One(Source::clone(&protocol.source))),
@@ -183,7 +184,7 @@ impl Executed<'_> {
         }
     }
 
-    /// Where it came from.
+    /// Path of the protocol or composition.
     pub(crate) fn file(&self) -> String {
         match self {
             Executed::One(protocol) => protocol.file(),

@@ -1,4 +1,4 @@
-//! Systems under one's hands.
+//! Interactive exploration of systems.
 
 use crate::interruptible::interruptible;
 use crate::{bad_input, bad_text, no_home, Protocol};
@@ -17,7 +17,7 @@ pub(crate) struct Exploration {
 
 #[pymethods]
 impl Exploration {
-    /// The system of this name, or of this size; the first of the text if neither is given.
+    /// Explores the system of this name or of this size; by default the first declared one.
     #[new]
     #[pyo3(signature = (protocol, *, system, size))]
     fn new(
@@ -48,14 +48,14 @@ impl Exploration {
         }
     }
 
-    /// What is at the end of a way, as JSON text.
+    /// State at the end of a path, as JSON text.
     fn view(&self, py: Python<'_>, way: Vec<usize>) -> PyResult<String> {
         let view = py.detach(|| self.explorer.view(&way));
         view.map(|view| view.to_string())
             .map_err(|what| bad_input(&what))
     }
 
-    /// The way to what is nearest of all that is wrong, looking at no more worlds than this, as JSON text.
+    /// Shortest path to a violation, searching at most `most` states, as JSON text.
     fn nearest_wrong(&self, py: Python<'_>, most: usize) -> PyResult<String> {
         let explorer = Arc::clone(&self.explorer);
         interruptible(py, move |_| explorer.nearest_wrong(most).to_string())

@@ -1,4 +1,4 @@
-//! Long work beside the interpreter.
+//! Long work outside of the interpreter.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -7,12 +7,13 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the interpreter is asked whether a signal has come.
+/// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs work on a thread of its own while other Python threads go on; Ctrl-C raises `KeyboardInterrupt` at once.
+/// Runs work on its own thread while other Python threads continue; Ctrl-C immediately raises `KeyboardInterrupt`.
 ///
-/// The flag it is given is set then, and work that heeds it ends soon; what other work still does is thrown away.
+/// The interrupt sets the flag that `work` receives, so that work which checks it ends soon. Results of other work are
+/// discarded.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
@@ -20,7 +21,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     watched(py, |_| Ok(()), work)
 }
 
-/// Like [`interruptible`], calling `watch` now and then; its exception too ends the work.
+/// Like [`interruptible`], but calls `watch` regularly; an exception of `watch` ends the work too.
 pub(crate) fn watched<T: Send + 'static>(
     py: Python<'_>,
     mut watch: impl FnMut(Python<'_>) -> PyResult<()>,
@@ -31,10 +32,10 @@ pub(crate) fn watched<T: Send + 'static>(
     let seen = Arc::clone(&cancel);
     std::thread::Builder::new()
         .name("cohkit".to_string())
-        // As much as the main thread of a process mostly has.
+        // Typical stack size of a process's main thread.
         .stack_size(8 << 20)
         .spawn(move || {
-            // Nobody listens any more after an interrupt.
+            // After an interrupt there is no receiver.
             let _ = sender.send(work(&seen));
         })?;
     let mut receiver = receiver;

@@ -1,8 +1,8 @@
 //! The compiled half of the Python package: the private module `cohkit._cohkit`.
 //!
-//! It hands out what the command gives with `--json`, made by the same functions, as JSON text;
-//! what is plain Python (types, exceptions, frames, experiments) stands in `python/cohkit`.
-//! Long work runs beside the interpreter, which goes on and can be interrupted.
+//! It returns the JSON of the command's `--json`, made by the same functions, as text.
+//! Plain Python (types, exceptions, frames, experiments) is in `python/cohkit`.
+//! Long work runs outside of the interpreter, which continues and can be interrupted.
 
 mod composition;
 mod exploration;
@@ -43,33 +43,33 @@ pyo3::create_exception!(
     "Why something cannot be done: which kind of reason, and the details as JSON text."
 );
 
-/// What the public package makes a `TextError` of: a list of diagnostics.
+/// Exception for a list of diagnostics; the public package converts it to a `TextError`.
 fn bad_text(diagnostics: &Value) -> PyErr {
     RefusedError::new_err(("text", diagnostics.to_string()))
 }
 
-/// What is said for a terminal, in one line.
+/// Message of a failure in one line, without the prefix and line breaks of a terminal.
 fn in_a_line(failure: &Failure) -> String {
     let what = failure.message.replace("\n  help: ", "; ");
     what.strip_prefix("error: ").unwrap_or(&what).to_string()
 }
 
-/// What the public package makes an `InputError` of.
+/// Exception for an invalid request; the public package converts it to an `InputError`.
 fn bad_input(what: &str) -> PyErr {
     RefusedError::new_err(("input", json!(what).to_string()))
 }
 
-/// A protocol text that was parsed.
+/// A parsed protocol.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 struct Protocol {
     source: Arc<Source>,
-    /// The controllers of its home for so many remotes, kept since a construction takes a while.
+    /// Controllers of the home by number of remotes, cached because a construction takes a while.
     homes: Mutex<BTreeMap<u16, Controller>>,
 }
 
 #[pymethods]
 impl Protocol {
-    /// Parses a text; `file` is the name shown in messages.
+    /// Parses a protocol; `file` is the name shown in messages.
     #[new]
     fn new(py: Python<'_>, text: String, file: String) -> PyResult<Protocol> {
         let (shown, kept) = (file.clone(), text.clone());
@@ -82,7 +82,7 @@ impl Protocol {
         }
     }
 
-    /// Protocols are equal if their texts are, and where they came from.
+    /// Protocols are equal if their texts and paths are equal.
     fn __eq__(&self, other: &Protocol) -> bool {
         self.file() == other.file() && self.text() == other.text()
     }
@@ -93,32 +93,32 @@ impl Protocol {
         hasher.finish()
     }
 
-    /// A protocol is pickled as its text.
+    /// Pickles the text and the path.
     fn __reduce__(slf: &Bound<'_, Protocol>) -> (Py<PyType>, (String, String)) {
         let protocol = slf.get();
         let values = (protocol.text().to_string(), protocol.file());
         (slf.get_type().unbind(), values)
     }
 
-    /// The protocol's name.
+    /// Name of the protocol.
     #[getter]
     fn name(&self) -> &str {
         &self.source.protocol.name
     }
 
-    /// Where the text came from.
+    /// Path of the text.
     #[getter]
     fn file(&self) -> String {
         self.source.path.display().to_string()
     }
 
-    /// The text itself.
+    /// Text of the protocol.
     #[getter]
     fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// Whether the home is a policy, from which a controller is constructed.
+    /// True if the home is a policy, from which a controller is constructed.
     #[getter]
     fn has_policy(&self) -> bool {
         matches!(self.source.protocol.home, Home::Policy(_))
@@ -138,7 +138,7 @@ impl Protocol {
     }
 }
 
-/// Verdicts as they come, for JSON.
+/// Collects verdicts as JSON.
 struct Verdicts {
     values: Vec<Value>,
     checkpoints: Option<Checkpoints>,
@@ -160,7 +160,7 @@ impl Listener for Verdicts {
     }
 }
 
-/// How to look at the states of a system or a model.
+/// Search options of a system or a model.
 #[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
 struct Looking {
@@ -171,9 +171,9 @@ struct Looking {
     max_depth: Option<u64>,
     max_memory: Option<u64>,
     coverage: bool,
-    /// Steps of random walks, and their seed.
+    /// Total steps of random walks, and their seed.
     simulate: Option<(u64, u64)>,
-    /// Folder, whether to go on from what is in it, and seconds between checkpoints.
+    /// Folder, true to resume from its checkpoints, and seconds between checkpoints.
     checkpoint: Option<(PathBuf, bool, u64)>,
 }
 
@@ -209,7 +209,7 @@ impl Looking {
     }
 }
 
-/// Verdicts on the systems of a protocol, as `cohkit check --json` gives them.
+/// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
 #[pyo3(signature = (protocol, *, systems, size, capacity, looking))]
 fn check(
@@ -238,7 +238,7 @@ fn check(
     judged.map_err(|wrong| not_judged(&protocol.source, wrong))
 }
 
-/// Why there is no verdict, as an exception.
+/// Exception for a check that ended without a verdict.
 fn not_judged(source: &Source, wrong: Wrong) -> PyErr {
     match wrong {
         Wrong::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
@@ -250,7 +250,7 @@ fn not_judged(source: &Source, wrong: Wrong) -> PyErr {
     }
 }
 
-/// A verdict on a Murphi model, given as text, as `cohkit check --json` gives it.
+/// Verdict on a Murphi model given as text, as JSON text like that of `cohkit check --json`.
 #[pyfunction]
 #[pyo3(signature = (text, *, file, dialect, deadlock, looking))]
 fn check_model(
@@ -303,7 +303,7 @@ fn no_home(source: &Source, error: ConstructionError) -> PyErr {
     }
 }
 
-/// The table of an agent, as `cohkit table --json` gives it.
+/// Table of an agent, as JSON text like that of `cohkit table --json`.
 #[pyfunction]
 #[pyo3(signature = (protocol, *, home, merged))]
 fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyResult<String> {
@@ -315,14 +315,14 @@ fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyRes
                 fault: Some(fault), ..
             }) => Err(ConstructionError::Fault(Box::new(fault))),
             Some(table) => Ok(table.json(&source).to_string()),
-            // Nobody waits any more.
+            // Cancelled: the caller no longer waits for a result.
             None => Ok(String::new()),
         }
     })?;
     table.map_err(|error| no_home(&protocol.source, error))
 }
 
-/// The sizes of the home that a policy leads to, and what there is to say of it; `None` without a policy.
+/// Sizes, notes and fault of the home that a policy constructs, as JSON text; `None` without a policy.
 #[pyfunction]
 fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     let source = Arc::clone(&protocol.source);
@@ -338,7 +338,7 @@ fn sequence(json: &str) -> PyResult<Sequence> {
         .map_err(|error| PyValueError::new_err(format!("this is no message sequence: {error}")))
 }
 
-/// A message sequence, given as JSON text, drawn for a terminal of so many columns.
+/// Draws a message sequence, given as JSON text, for a terminal of `width` columns.
 #[pyfunction]
 #[pyo3(signature = (json, *, width, ascii_only))]
 fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<String> {
@@ -351,14 +351,14 @@ fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<St
     ))
 }
 
-/// A message sequence, given as JSON text, drawn as SVG.
+/// Draws a message sequence, given as JSON text, as SVG.
 #[pyfunction]
 #[pyo3(signature = (json, *, title))]
 fn chart_svg(json: &str, title: &str) -> PyResult<String> {
     Ok(cohkit_chart::svg(&sequence(json)?, title))
 }
 
-/// The begin of a help for a name that there is not: which one may be meant, if one is like it.
+/// Start of a help text for an unknown name: the similar name that may be meant, if any.
 #[pyfunction]
 fn did_you_mean(wrong: &str, names: Vec<String>) -> String {
     cohkit_base::words::did_you_mean(wrong, names.iter().map(String::as_str))

@@ -1,10 +1,10 @@
-//! What one gets of a link.
+//! Rates and latencies of links.
 
 use crate::bad_input;
 use cohkit::link::{answer, Asked};
 use pyo3::prelude::*;
 
-/// What `cohkit link --json` prints.
+/// JSON text of `cohkit link --json`.
 #[pyfunction]
 #[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma))]
 #[expect(

@@ -1,4 +1,4 @@
-//! What programs of a few threads may show.
+//! Litmus tests.
 
 use crate::composition::Executed;
 use crate::interruptible::interruptible;
@@ -17,7 +17,7 @@ pub(crate) struct Litmus {
 
 #[pymethods]
 impl Litmus {
-    /// Reads the text of a test that came from a file of this name; without a text it is the name of a classic shape.
+    /// Parses a test from a file of this name; without text, `name` is the name of a classic shape.
     #[new]
     fn new(name: &str, text: Option<&str>) -> PyResult<Litmus> {
         let test = match text {
@@ -29,7 +29,7 @@ impl Litmus {
     }
 }
 
-/// How a test is run.
+/// Run options of a test.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct How {
@@ -38,19 +38,19 @@ pub(crate) struct How {
     gives_up: u8,
     max_states: usize,
     chart: bool,
-    /// Seed of the first run, and runs.
+    /// Seed of the first run, and number of runs.
     simulate: Option<(u64, u64)>,
-    /// A letter for each write.
+    /// One letter for the variant of each write.
     stores: Option<String>,
-    /// The kind of each thread's cache, with commas between them.
+    /// Kind of each thread's cache, separated by commas.
     kinds: Option<String>,
-    /// The system of the text whose sizes it is run with.
+    /// System whose parameters the protocol has in the run.
     system: Option<String>,
-    /// What decides the outcome beside violations.
+    /// Basis of the outcome besides violations.
     expect: Option<String>,
 }
 
-/// What `cohkit litmus --json` tells of a test.
+/// JSON text of `cohkit litmus --json` for one test.
 #[pyfunction]
 #[pyo3(signature = (test, *, protocol, how))]
 pub(crate) fn litmus(
@@ -103,7 +103,7 @@ pub(crate) fn litmus(
     }
     if let (Some(stores), Some(source)) = (&how.stores, lower.as_ref().or(source.as_ref())) {
         let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
-        // Letters are of one mix.
+        // Letters describe one mix, whereas `every` gives several.
         let [one] = <[_; 1]>::try_from(mixed)
             .map_err(|_| bad_input("`stores` has a letter for each write of one test"))?;
         test = one;

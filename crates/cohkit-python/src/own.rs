@@ -1,6 +1,6 @@
-//! Applications and threads that are written in Python, in a simulation.
+//! Applications and threads written in Python, for simulations.
 //!
-//! An exception ends what they do; whoever has asked for the run raises it.
+//! An exception stops them; the caller of the run raises it.
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step,
@@ -14,12 +14,12 @@ use pyo3::types::PyTuple;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first exception of a scenario's code.
+/// First exception raised by the code of a scenario.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Takes the exception, if there was one.
+    /// Takes the exception, if there is one.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -41,7 +41,7 @@ impl Raised {
     }
 }
 
-/// A scenario that is written in Python: `begin` gives all that it needs for a run.
+/// A scenario written in Python. `begin` returns the state of a new run.
 pub(crate) struct Own {
     pub begin: Py<PyAny>,
     pub lines: Line,
@@ -50,7 +50,7 @@ pub(crate) struct Own {
     pub raised: Raised,
 }
 
-/// What `begin` gives: name, lines served, handler, threads, and who judges the end.
+/// Result of `begin`: name, range of lines served, event handler, threads, and function that checks the final state.
 type Beginning = (
     String,
     Option<(Line, Line)>,
@@ -64,7 +64,7 @@ impl Playable for Own {
         self.lines
     }
 
-    /// It does not say; each access is looked at.
+    /// Not known in advance; each access is checked instead.
     fn words_used(&self) -> u64 {
         1
     }
@@ -189,7 +189,7 @@ struct OwnApplication {
     name: String,
     placement: Placement,
     handler: Option<Py<PyAny>>,
-    /// Words of a line.
+    /// Number of words in a line.
     words: u16,
     raised: Raised,
 }
@@ -229,7 +229,7 @@ fn right(right: Right) -> &'static str {
     }
 }
 
-/// An event as its kind and values.
+/// Converts an event to its kind and values.
 fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTuple>)> {
     let words = |words: Words| words.into_vec();
     Ok(match event {
@@ -299,7 +299,7 @@ fn operation(name: &str) -> PyResult<Operation> {
     })
 }
 
-/// A name that stays: statistics are kept by names of the program. Each is kept once.
+/// Returns the name with a static lifetime, which the keys of statistics need. Each name is leaked once.
 fn name(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,7 +317,7 @@ fn unknown(what: &str, kind: &str) -> PyErr {
     PyValueError::new_err(format!("there is no {what} `{kind}`"))
 }
 
-/// An action from the name of its class and its values.
+/// Converts an action, given as the name of its class and its values.
 fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
     let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
     Ok(match kind.as_str() {
@@ -459,7 +459,7 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
     })
 }
 
-/// A step from the name of its class and its values.
+/// Converts a step, given as the name of its class and its values.
 fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
     let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
     Ok(match kind.as_str() {

@@ -1,4 +1,4 @@
-//! Files of the repository that the package brings with it, so that it needs no other folder.
+//! Files of the repository that the package contains, so that it needs no other folder.
 
 use cohkit::shipped::{LIBRARY, PROTOCOLS};
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// Paths in the repository, and the texts of those that the command does not carry.
+/// Paths in the repository and contents of the files that the command does not contain.
 const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
     "ordering/cord.coh",
@@ -24,7 +24,7 @@ const FILES: &[(&str, &str)] = files![
     "tests/construction/base.coh",
 ];
 
-/// The shipped files: `(path, text)`.
+/// Shipped files: `(path, text)`.
 #[pyfunction]
 pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
     let all = FILES.iter().chain(LIBRARY).chain(PROTOCOLS);

@@ -18,7 +18,7 @@ use serde_json::{json, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// The reason as an exception.
+/// Converts the reason to an exception.
 fn refused(wrong: NotRun) -> PyErr {
     match wrong {
         NotRun::Input { what, help } => {
@@ -46,7 +46,7 @@ pub(crate) fn platforms() -> Vec<&'static str> {
     Platform::shipped_names().collect()
 }
 
-/// A machine.
+/// A platform, as a machine for simulations.
 #[pyclass(frozen)]
 pub(crate) struct Machine {
     platform: Platform,
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
 
 #[pymethods]
 impl Machine {
-    /// The shipped platform of this name, or the one that a text gives; the name is then that of its file.
+    /// Returns the shipped platform of this name, or parses the text of a platform file with this name.
     #[new]
     fn new(name: &str, text: Option<&str>) -> PyResult<Machine> {
         let platform = match text {
@@ -65,7 +65,7 @@ impl Machine {
         Ok(Machine { platform })
     }
 
-    /// A device beside a host, each a machine: one of two spaces.
+    /// Combines a device and a host to one machine with two spaces.
     fn beside(&self, host: &Machine) -> PyResult<Machine> {
         let device = self.platform.clone();
         let both = device.beside(host.platform.clone());
@@ -73,12 +73,12 @@ impl Machine {
         Ok(Machine { platform })
     }
 
-    /// Its quantities, as JSON.
+    /// Quantities of the platform, as JSON text.
     fn json(&self) -> String {
         platform_json(&self.platform).to_string()
     }
 
-    /// One like it with quantities set, each as `name=value`.
+    /// Returns a copy with quantities set, `name=value` each.
     #[expect(clippy::needless_pass_by_value, reason = "as Python gives it")]
     fn set(&self, settings: Vec<String>) -> PyResult<Machine> {
         let mut platform = self.platform.clone();
@@ -95,7 +95,8 @@ fn constructed(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Control
 }
 
 impl Executed<'_> {
-    /// The controller of the home of its first text for so many remotes; that of a protocol is kept.
+    /// Returns the controller of the first protocol's home for this number of remotes; caches that of a single
+    /// protocol.
     fn home(&self, py: Python<'_>, first: &Source, remotes: u16) -> PyResult<Controller> {
         match self {
             Executed::One(protocol) => protocol.home(py, remotes),
@@ -105,7 +106,7 @@ impl Executed<'_> {
 }
 
 impl Protocol {
-    /// The controller of its home for so many remotes.
+    /// Returns the controller of the home for this number of remotes, from the cache if it is there.
     fn home(&self, py: Python<'_>, remotes: u16) -> PyResult<Controller> {
         let kept = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = kept().get(&remotes) {
@@ -117,7 +118,7 @@ impl Protocol {
     }
 }
 
-/// A simulation that makes sense and can be run.
+/// A valid simulation, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Simulation {
     simulation: Arc<cohkit::simulate::Simulation>,
@@ -125,7 +126,7 @@ pub(crate) struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Puts a simulation together.
+    /// Creates a simulation.
     #[new]
     #[pyo3(signature = (machine, workload, *, protocol, region, recorded, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
     #[expect(
@@ -176,8 +177,8 @@ impl Simulation {
     }
 }
 
-/// The results of simulations, as `cohkit sim --json` gives each, in their order.
-/// `progress` is told the accesses performed so far, and those of all.
+/// Results of simulations in their order, as JSON text like that of `cohkit sim --json`. `progress` is called with the
+/// number of accesses performed so far, and the total.
 #[pyfunction]
 #[pyo3(signature = (simulations, *, threads, progress))]
 pub(crate) fn simulate(
@@ -208,7 +209,7 @@ pub(crate) fn simulate(
     Ok(Value::Array(results).to_string())
 }
 
-/// An application behind a home that can be played.
+/// An application behind a home, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Play {
     play: Arc<playing::Play>,
@@ -217,9 +218,9 @@ pub(crate) struct Play {
 
 #[pymethods]
 impl Play {
-    /// Puts an application together with a machine: the shipped one of this name, or one of one's own, which is a
-    /// function that begins it anew, the lines and the words of the host's memory that it uses, and whether it ends by
-    /// itself.
+    /// Sets up an application on a machine: the shipped one of this name, or the custom one `own`. Its parts are a
+    /// function that starts a new run, the number of lines, the number of words of host memory, and true if the
+    /// application ends by itself.
     #[new]
     #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, sizes, seed, oracle, tables))]
     #[expect(
@@ -287,8 +288,8 @@ impl Play {
     }
 }
 
-/// The results of plays, as `cohkit play --json` gives each, in their order.
-/// `progress` is told how many have ended, and how many there are.
+/// Results of applications in their order, as JSON text like that of `cohkit play --json`. `progress` is called with
+/// the number of completed runs, and the total.
 #[pyfunction]
 #[pyo3(signature = (plays, *, threads, progress))]
 pub(crate) fn play(
