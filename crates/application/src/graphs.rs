@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum What {
+pub enum GraphAlgorithm {
     /// Ranks after [`Graph::rounds`] rounds. In each round a vertex distributes its rank equally among its neighbours.
     PageRank,
     /// Lengths of the shortest paths from vertex 0; edges have different lengths.
@@ -30,7 +30,7 @@ pub enum What {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Graph {
     /// The algorithm.
-    pub what: What,
+    pub what: GraphAlgorithm,
     /// Hosts and threads.
     pub hosts: Hosts,
     /// The graph; generated if `None`.
@@ -185,9 +185,9 @@ impl Graph {
 
     fn start(&self, vertex: u32) -> u64 {
         match (self.what, vertex) {
-            (What::PageRank, _) => ONE,
-            (What::Paths, 0) => 0,
-            (What::Paths, _) => FAR,
+            (GraphAlgorithm::PageRank, _) => ONE,
+            (GraphAlgorithm::Paths, 0) => 0,
+            (GraphAlgorithm::Paths, _) => FAR,
         }
     }
 
@@ -195,12 +195,12 @@ impl Graph {
     fn next(&self, neighbours: &[Vec<u32>], vertex: u32, had: &[u64]) -> u64 {
         let around = neighbours[vertex as usize].iter();
         match self.what {
-            What::PageRank => {
+            GraphAlgorithm::PageRank => {
                 let given = around
                     .map(|&other| had[other as usize] / neighbours[other as usize].len() as u64);
                 ONE * 15 / 100 + given.fold(0, u64::wrapping_add) / 100 * 85
             }
-            What::Paths => around.fold(had[vertex as usize], |least, &other| {
+            GraphAlgorithm::Paths => around.fold(had[vertex as usize], |least, &other| {
                 let edge = u64::from(vertex.min(other)) << 32 | u64::from(vertex.max(other));
                 least.min(had[other as usize].wrapping_add(1 + mixed(edge) % 16))
             }),
@@ -218,8 +218,8 @@ impl Graph {
             let next: Vec<u64> = vertices.map(|of| self.next(neighbours, of, &has)).collect();
             rounds += 1;
             let ends = match self.what {
-                What::PageRank => rounds == self.rounds,
-                What::Paths => next == has,
+                GraphAlgorithm::PageRank => rounds == self.rounds,
+                GraphAlgorithm::Paths => next == has,
             };
             has = next;
             if ends {
@@ -256,13 +256,13 @@ impl Kernel for Graphs {
             // two copies. Neighbourhood is symmetric: a thread that signals a round has read the copies of the round
             // before the last.
             let copy = match of.what {
-                What::PageRank => round as usize % 2,
-                What::Paths => 0,
+                GraphAlgorithm::PageRank => round as usize % 2,
+                GraphAlgorithm::Paths => 0,
             };
             places.fill(0);
             for vertex in of.part(core.number) {
                 let value = has[vertex as usize];
-                let new = of.what == What::PageRank || stored[vertex as usize] != value;
+                let new = of.what == GraphAlgorithm::PageRank || stored[vertex as usize] != value;
                 stored[vertex as usize] = value;
                 for &to in &with {
                     let (at, sent) = (&mut places[to as usize], &plan.sent[me][to as usize]);

@@ -185,25 +185,25 @@ impl Taker {
 
 /// Initiator of accesses: the CPU's thread, or an engine of the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Hand {
+pub enum Initiator {
     /// The CPU's thread.
     Toucher(Toucher),
     /// An engine of the device.
     Taker(Taker),
 }
 
-impl Thread for Hand {
+impl Thread for Initiator {
     fn step(&mut self, _result: u64) -> Step {
         match self {
-            Hand::Toucher(toucher) => toucher.step(),
-            Hand::Taker(taker) => taker.step(),
+            Initiator::Toucher(toucher) => toucher.step(),
+            Initiator::Taker(taker) => taker.step(),
         }
     }
 }
 
 impl Scenario for Invalidation {
     type Application = Engine;
-    type Thread = Hand;
+    type Thread = Initiator;
 
     fn lines(&self) -> Line {
         self.lines + 1
@@ -238,15 +238,15 @@ impl Scenario for Invalidation {
         }
     }
 
-    fn threads(&self) -> Vec<Hand> {
-        let toucher = Hand::Toucher(Toucher {
+    fn threads(&self) -> Vec<Initiator> {
+        let toucher = Initiator::Toucher(Toucher {
             lines: self.lines,
             dirty: self.dirty,
             tells: self.hears(),
             next: if self.held { 0 } else { self.lines },
         });
         let taker = |number| {
-            Hand::Taker(Taker {
+            Initiator::Taker(Taker {
                 lines: self.lines,
                 step: self.engines(),
                 next: number,
@@ -264,12 +264,12 @@ impl Scenario for Invalidation {
     fn verify(
         &self,
         application: &Engine,
-        threads: &[Hand],
+        threads: &[Initiator],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         let taken = threads.iter().map(|thread| match thread {
-            Hand::Toucher(_) => 0,
-            Hand::Taker(taker) => taker.taken,
+            Initiator::Toucher(_) => 0,
+            Initiator::Taker(taker) => taker.taken,
         });
         let complete = application.complete + taken.sum::<Line>();
         if complete != self.lines {

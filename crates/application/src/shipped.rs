@@ -4,7 +4,7 @@ use crate::broadcast::Broadcast;
 use crate::dma::Copies;
 use crate::exchange::Exchange;
 use crate::gather::Gather;
-use crate::graphs::{Graph, Graphs, What};
+use crate::graphs::{Graph, GraphAlgorithm, Graphs};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
@@ -669,8 +669,8 @@ fn visit_kernel<V: Visitor>(
     Ok(match name {
         "pagerank" | "sssp" => visitor.visit(Kernels(Graphs::new(Graph {
             what: match name {
-                "sssp" => What::Paths,
-                _ => What::PageRank,
+                "sssp" => GraphAlgorithm::Paths,
+                _ => GraphAlgorithm::PageRank,
             },
             hosts,
             vertices: match &graph {

@@ -10,7 +10,7 @@ use crate::system::progress::{
 };
 use crate::system::{self, Modelled, SystemError};
 use cohkit_base::words::{counted, with_article};
-use cohkit_engine::report::Beyond;
+use cohkit_engine::report::CapacityExceeded;
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Outcome, Property, Report};
@@ -20,7 +20,7 @@ use cohkit_protocol::remotes::Remotes;
 use std::fmt;
 
 /// The property.
-pub const PROGRESS: Property = Property::Beyond(Beyond {
+pub const PROGRESS: Property = Property::Beyond(CapacityExceeded {
     kind: system::progress::PROGRESS,
 });
 

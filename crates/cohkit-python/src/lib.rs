@@ -9,7 +9,7 @@ mod exploration;
 mod interruptible;
 mod links;
 mod litmus;
-mod own;
+mod scenario;
 mod shipped;
 mod simulation;
 

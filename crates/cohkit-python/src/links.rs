@@ -1,7 +1,7 @@
 //! Rates and latencies of links.
 
 use crate::bad_input;
-use cohkit::link::{answer, Asked};
+use cohkit::link::{answer, LinkOptions};
 use pyo3::prelude::*;
 
 /// JSON text of `cohkit link --json`.
@@ -21,7 +21,7 @@ pub(crate) fn link(
     seed: u64,
     dma: Option<u64>,
 ) -> PyResult<String> {
-    let asked = Asked {
+    let asked = LinkOptions {
         link: name,
         lanes,
         payload,

@@ -4,7 +4,7 @@ use crate::composition::Executed;
 use crate::interruptible::interruptible;
 use crate::{bad_input, bad_text, no_home};
 use cohkit::composed::Texts;
-use cohkit::litmus::{answer, Asked, NotJudged, On, Test};
+use cohkit::litmus::{answer, LitmusRequest, NotJudged, On, Test};
 use cohkit::Failure;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ impl Litmus {
 /// Run options of a test.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct How {
+pub(crate) struct LitmusOptions {
     cores: Option<String>,
     model: Option<String>,
     gives_up: u8,
@@ -57,7 +57,7 @@ pub(crate) fn litmus(
     py: Python<'_>,
     test: &Litmus,
     protocol: Option<Executed<'_>>,
-    how: How,
+    how: LitmusOptions,
 ) -> PyResult<String> {
     let mut test = test.test.clone();
     let file = protocol.as_ref().map(|on| PathBuf::from(on.file()));
@@ -108,7 +108,7 @@ pub(crate) fn litmus(
             .map_err(|_| bad_input("`stores` has a letter for each write of one test"))?;
         test = one;
     }
-    let asked = Asked {
+    let asked = LitmusRequest {
         cores: how.cores,
         model: how.model,
         gives_up: how.gives_up,

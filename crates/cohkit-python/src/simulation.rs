@@ -2,13 +2,13 @@
 
 use crate::composition::Executed;
 use crate::interruptible::{interruptible, watched};
-use crate::own::{Own, Raised};
+use crate::scenario::{PendingException, PyScenario};
 use crate::{bad_input, bad_text, in_a_line, no_home, Protocol, RefusedError};
 use cohkit::composed::Texts;
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
-use cohkit::work::Work;
-use cohkit::{Outcome, Source};
+use cohkit::workload::Work;
+use cohkit::{ExitStatus, Source};
 use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
@@ -33,7 +33,7 @@ fn refused(wrong: NotRun) -> PyErr {
         NotRun::Failure(failure) => {
             let what = in_a_line(&failure);
             match failure.outcome {
-                Outcome::BadInput => bad_input(&what),
+                ExitStatus::BadInput => bad_input(&what),
                 _ => RefusedError::new_err(("unavailable", json!(what).to_string())),
             }
         }
@@ -213,7 +213,7 @@ pub(crate) fn simulate(
 #[pyclass(frozen)]
 pub(crate) struct Play {
     play: Arc<playing::Play>,
-    raised: Raised,
+    raised: PendingException,
 }
 
 #[pymethods]
@@ -265,12 +265,12 @@ impl Play {
                 )))
             }
         };
-        let raised = Raised::default();
+        let raised = PendingException::default();
         let play = match own {
             None => playing::Play::new(source, host, platform, request),
             Some((begin, lines, host_words, ends)) => {
                 let raised = raised.clone();
-                let own = Own {
+                let own = PyScenario {
                     begin,
                     lines,
                     host_words,
@@ -314,7 +314,7 @@ pub(crate) fn play(
         let all: Vec<_> = all.iter().map(|one| &**one).collect();
         play_all(&all, threads, cancel, &ended)
     })?;
-    if let Some(exception) = raised.iter().find_map(Raised::take) {
+    if let Some(exception) = raised.iter().find_map(PendingException::take) {
         return Err(exception);
     }
     let results = results.map_err(refused)?;

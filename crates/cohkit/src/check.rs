@@ -1,6 +1,6 @@
 //! `cohkit check`: verdicts on the systems of protocol files, and on Murphi models.
 
-use crate::asked::{again, reading, request, systems};
+use crate::check_request::{again, reading, request, systems};
 use crate::checkpoints::Checkpoints;
 use crate::composed::Composed;
 use crate::console::Console;
@@ -9,7 +9,7 @@ use crate::guarantee::Guaranteed;
 use crate::judge::{judge, Listener, Request, Systems};
 use crate::models::{bad, judge_model, text, trace};
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Line;
 use crate::protocols::Source;
 use crate::verdict::{outcome, Verdict};
@@ -25,7 +25,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Checks all systems of all files; the worst outcome wins.
-pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long search.
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
@@ -67,14 +67,14 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
         options,
         checkpoints: checkpoints.as_ref(),
         charts: options.output.charts(console.terminal),
-        outcome: Outcome::default(),
+        outcome: ExitStatus::default(),
         values: Vec::new(),
         text: String::new(),
         untaken: Untaken::default(),
         limits: Vec::new(),
         judged: Vec::new(),
     };
-    let mut worst = Outcome::default();
+    let mut worst = ExitStatus::default();
     for source in sources {
         let result = match source {
             Input::Protocol(source) => {
@@ -95,7 +95,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
             let advice = batch.checkpoints.and_then(Checkpoints::advice);
             let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
             return Err(Failure::new(
-                Outcome::Interrupted,
+                ExitStatus::Interrupted,
                 format!("interrupted{advice}"),
             ));
         }
@@ -141,7 +141,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
         ];
         if let Some(option) = takes_states.iter().flatten().next() {
             return Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!(
                     "error: `{option}` needs the states that were expanded, and `--hash-compaction` keeps only their signatures\n  \
                      help: leave one of the two out"
@@ -156,7 +156,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
         };
         if let Some(option) = others.iter().flatten().next() {
             return Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!(
                     "error: {}: is {this}, and `{option}` is for {what}\n  help: check the files one by one",
                     file.display()
@@ -170,7 +170,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
 /// Rejects models whose exported files would overwrite each other, or overwrite a model that is checked.
 fn models_apart(options: &Check) -> Result<(), Failure> {
     let models = || options.files.iter().filter(|file| models::is_model(file));
-    let refuse = |why: String| Err(Failure::new(Outcome::BadInput, why));
+    let refuse = |why: String| Err(Failure::new(ExitStatus::BadInput, why));
     for (number, file) in models().enumerate() {
         let stem = file.file_stem();
         if let Some(first) = models()
@@ -212,7 +212,7 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
         if let Some(first) = seen.iter().find(|other| other.protocol.name == *name) {
             let (first, second) = (first.path.display(), source.path.display());
             return Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!(
                     "error: {first} and {second}: both are texts of a protocol `{name}`, and would write the same files\n  \
                      help: check them one by one into folders of their own, or rename one of the protocols"
@@ -230,7 +230,7 @@ struct Batch<'a> {
     checkpoints: Option<&'a Checkpoints>,
     charts: Text,
     /// Worst outcome on the current file.
-    outcome: Outcome,
+    outcome: ExitStatus,
     /// For JSON: one entry for each system.
     values: Vec<Value>,
     /// Text collected for a file, which is printed immediately otherwise.
@@ -240,7 +240,7 @@ struct Batch<'a> {
     /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
     /// Outcome and number of states of each system or part so far.
-    judged: Vec<(Outcome, u128)>,
+    judged: Vec<(ExitStatus, u128)>,
 }
 
 impl Batch<'_> {
@@ -308,7 +308,7 @@ impl Batch<'_> {
     fn print_limits(&mut self, console: &mut Console) -> Result<(), Failure> {
         let limits = std::mem::take(&mut self.limits).concat();
         match self.outcome {
-            Outcome::Yes | Outcome::Undecided => self.print(&limits, console),
+            ExitStatus::Success | ExitStatus::Undecided => self.print(&limits, console),
             _ => Ok(()),
         }
     }
@@ -339,7 +339,7 @@ impl Batch<'_> {
             Some((outcome, _)) if verdict.added => *outcome = (*outcome).max(verdict.outcome()),
             _ => self.judged.push((verdict.outcome(), verdict.states())),
         }
-        if verdict.outcome() == Outcome::Yes && !self.options.output.form.json {
+        if verdict.outcome() == ExitStatus::Success && !self.options.output.form.json {
             let limit = unshared(verdict.protocol);
             let limit = limit.map(|limit| format!("{}: {limit}\n", verdict.protocol.name));
             self.limits
@@ -361,7 +361,7 @@ impl Batch<'_> {
     /// Records an outcome, and reports it as JSON or as text.
     fn tell(
         &mut self,
-        outcome: Outcome,
+        outcome: ExitStatus,
         json: impl FnOnce() -> Value,
         text: impl FnOnce() -> String,
         console: &mut Console,
@@ -403,7 +403,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
         files::make_folder(folder)?;
         let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
         let text = cohkit_murphi::print(model, cohkit_murphi::Style::Plain)
-            .map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
+            .map_err(|why| Failure::new(ExitStatus::BadInput, format!("error: {why}")))?;
         files::write(&file, &text)
     }
 

@@ -7,8 +7,8 @@
 use crate::files;
 use crate::lock::Lock;
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
-use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, Keeper};
+use crate::outcome::{ExitStatus, Failure};
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -29,25 +29,25 @@ pub struct Checkpoints {
     /// Lock on the folder: two searches that use the same file names would overwrite each other's checkpoints.
     _lock: Lock,
     /// Dropped last, when the folder contains no file of ours except checkpoints.
-    _made: Made,
+    _made: CreatedFolders,
 }
 
 /// Folders created for checkpoints, innermost first. Those that are empty are removed when this is dropped.
-struct Made(Vec<PathBuf>);
+struct CreatedFolders(Vec<PathBuf>);
 
-impl Made {
+impl CreatedFolders {
     /// Creates a folder and its missing parents.
-    fn folder(folder: &Path) -> Result<Made, Failure> {
+    fn folder(folder: &Path) -> Result<CreatedFolders, Failure> {
         let missing = folder.ancestors().take_while(|folder| !folder.exists());
         // The last ancestor of a relative path is the empty path, which stands for the current folder.
         let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
-        let made = Made(missing.map(Path::to_path_buf).collect());
+        let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
         files::make_folder(folder)?;
         Ok(made)
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
             // A folder with contents stays.
@@ -86,7 +86,7 @@ impl Checkpoints {
         let look = || holds_any(folder).map_err(|error| unreadable(folder, &error));
         let wrong = |wrong: String| {
             let message = format!("error: {shown}: {wrong}");
-            Err(Failure::new(Outcome::BadInput, message))
+            Err(Failure::new(ExitStatus::BadInput, message))
         };
         let nothing = || {
             wrong(
@@ -99,7 +99,7 @@ impl Checkpoints {
             return nothing();
         }
         files::try_folder(folder)?;
-        let made = Made::folder(folder)?;
+        let made = CreatedFolders::folder(folder)?;
         let lock = Lock::of(folder)?;
         // The contents are certain only under the lock, when no other check writes here.
         let any = look()?;
@@ -124,8 +124,8 @@ impl Checkpoints {
     }
 
     /// Returns the file sequence of the next search.
-    pub(crate) fn next(&self) -> Kept<'_> {
-        Kept {
+    pub(crate) fn next(&self) -> SearchCheckpoints<'_> {
+        SearchCheckpoints {
             all: self,
             search: self.searches.fetch_add(1, Ordering::Relaxed),
             last: Mutex::new(Instant::now()),
@@ -156,15 +156,15 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     let (outcome, message) = match error.kind() {
         ErrorKind::NotADirectory => (
-            Outcome::BadInput,
+            ExitStatus::BadInput,
             format!("error: {shown}: is no folder\n  help: checkpoints are kept in a folder of their own"),
         ),
         ErrorKind::PermissionDenied => (
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             format!("error: {shown}: no permission to read it\n  help: `chmod +r` allows it"),
         ),
         _ => (
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             format!("error: {shown}: cannot be read: {error}"),
         ),
     };
@@ -172,14 +172,14 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Checkpoint files of one search.
-pub(crate) struct Kept<'a> {
+pub(crate) struct SearchCheckpoints<'a> {
     all: &'a Checkpoints,
     search: usize,
     /// Time of the last checkpoint, or of the start of the search.
     last: Mutex<Instant>,
 }
 
-impl Kept<'_> {
+impl SearchCheckpoints<'_> {
     fn path(&self, component: usize, number: u64) -> PathBuf {
         let name = format!("{:03}-{component:03}-{number:06}.{EXTENSION}", self.search);
         self.all.folder.join(name)
@@ -228,11 +228,11 @@ impl Kept<'_> {
                 return failure;
             }
         };
-        Failure::new(Outcome::BadInput, format!("error: {shown}: {wrong}"))
+        Failure::new(ExitStatus::BadInput, format!("error: {shown}: {wrong}"))
     }
 }
 
-impl Keeper for Kept<'_> {
+impl CheckpointSink for SearchCheckpoints<'_> {
     fn is_due(&self) -> bool {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.elapsed() >= self.all.every

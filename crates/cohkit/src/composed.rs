@@ -3,10 +3,10 @@
 use crate::console::Console;
 use crate::joint::{self, JointVerdict};
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::{shown, Source, Wrong};
 use crate::{files, shipped};
-use cohkit_protocol::composition::{Composition, Joint, Over};
+use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, suggestion, Diagnostic};
 use cohkit_sim::platform::Platform;
@@ -176,7 +176,7 @@ impl Composed {
     /// Error: this composition is not of the kind that the command needs.
     fn unsuitable(&self, wanted: &str, used: &str) -> Failure {
         Failure::new(
-            Outcome::BadInput,
+            ExitStatus::BadInput,
             format!(
                 "error: {}: this text composes something else than {wanted}\n  \
                  help: {used} the texts that it uses, each by itself",
@@ -223,7 +223,7 @@ impl Composed {
 
     /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
     /// Two levels count as one part; their verdict comes after those on the parts.
-    pub(crate) fn together(&self, system: &Joint, judged: &[(Outcome, u128)]) -> String {
+    pub(crate) fn together(&self, system: &Joint, judged: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst = judged.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
@@ -232,12 +232,12 @@ impl Composed {
             return String::new();
         }
         match worst {
-            Some(Outcome::Yes) if judged.len() == spaces.len() + levels.len() => {}
-            Some(Outcome::No) => return format!("{name}: violated, by a part\n"),
+            Some(ExitStatus::Success) if judged.len() == spaces.len() + levels.len() => {}
+            Some(ExitStatus::Violated) => return format!("{name}: violated, by a part\n"),
             _ => return format!("{name}: undecided, as a part is\n"),
         }
         let alone = |number: &usize| {
-            let of = |level: &&Over| level.inner == *number || level.outer == *number;
+            let of = |level: &&LevelBinding| level.inner == *number || level.outer == *number;
             levels.iter().find(of).is_none()
         };
         let single = (0..spaces.len()).filter(alone);
@@ -288,7 +288,7 @@ impl Texts {
                 "error: the platform {} names the protocol `{name}`, which does not ship\n  help: there are {known}; `--protocol FILE` names another one",
                 platform.name
             );
-            return Err(Failure::new(Outcome::BadInput, message));
+            return Err(Failure::new(ExitStatus::BadInput, message));
         };
         let path = PathBuf::from(format!("{name}.coh"));
         if !text::composes(text) {
@@ -357,7 +357,7 @@ fn suited(options: &Check, path: &Path) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::new(
-            Outcome::BadInput,
+            ExitStatus::BadInput,
             format!(
                 "error: {}: `{option}` is for one protocol, and this text composes several\n  \
                  help: check the texts that it uses",

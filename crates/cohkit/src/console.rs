@@ -1,6 +1,6 @@
 //! Output streams of a command, and properties of its terminal.
 
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -75,7 +75,7 @@ impl<'a> Console<'a> {
                 Ok(())
             }
             Err(error) => Err(Failure::new(
-                Outcome::CouldNotRun,
+                ExitStatus::CouldNotRun,
                 format!("error: standard output cannot be written: {error}\n  help: is there room on its disk? `> FILE` writes to another one"),
             )),
             Ok(()) => Ok(()),

@@ -11,11 +11,11 @@ use std::fmt::Write;
 /// Coverage of the search of one system.
 pub struct Covered {
     coverage: Coverage,
-    rows: Vec<Taken>,
+    rows: Vec<RowCount>,
 }
 
 /// A row of a controller, with the number of times that it was taken.
-struct Taken {
+struct RowCount {
     agent: String,
     row: Row,
     times: u128,
@@ -45,7 +45,7 @@ impl Covered {
             order.sort_by_key(|&rule| controller.rules[rule].state);
             let words = rows(protocol, controller).rows;
             taken.extend(order.into_iter().zip(words).filter_map(|(rule, row)| {
-                Some(Taken {
+                Some(RowCount {
                     agent: controller.name.clone(),
                     row,
                     times: counts[rule]?,

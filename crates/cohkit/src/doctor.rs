@@ -3,9 +3,9 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Doctor;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::python;
-use cohkit_rtl::tool::{self, Asked};
+use cohkit_rtl::tool::{self, VersionAnswer};
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ print(json.dumps(told))";
 /// Versions of the parts of a tool, and the reason why it is unusable, if it is.
 type Found = (Vec<(String, String)>, Option<String>);
 
-pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus, Failure> {
     let path = tool::search_path();
     // Concurrently: a program that does not answer delays no other.
     let found: Vec<Found> = thread::scope(|scope| {
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Fa
         head + &tools.collect::<String>()
     };
     deliver(&told, &options.output, console)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn json(tool: &Tool, (versions, why): &Found) -> Value {
@@ -177,9 +177,9 @@ fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     let mut why = None;
     for name in program.names {
         let what = match tool::version(name, program.arguments, path, LIMIT) {
-            Asked::Absent => continue,
-            Asked::Fails(what) => what.lines().next().unwrap_or_default().to_string(),
-            Asked::Says(says) => match version(&says) {
+            VersionAnswer::Absent => continue,
+            VersionAnswer::Fails(what) => what.lines().next().unwrap_or_default().to_string(),
+            VersionAnswer::Says(says) => match version(&says) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }

@@ -3,13 +3,13 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Play as Options;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::playing::{endless, values, Play};
 use crate::simulate::NotRun;
 use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;
-use cohkit_play::{explore_while, Ending, Game};
+use cohkit_play::{explore_while, Ending, ExplorationModel};
 use cohkit_protocol::construct::rights::KnownRights;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl Visitor for Explores<'_> {
         let lines = scenario.lines();
         // A line belongs to one unit, so units beyond the number of lines are idle.
         let units = home.slices.value.saturating_mul(home.units.value);
-        let game = Game {
+        let game = ExplorationModel {
             protocol: &setup.protocol,
             home: &setup.home,
             rights: self.rights,
@@ -107,13 +107,13 @@ pub(crate) fn run(
     play: &Play,
     options: &Options,
     console: &mut Console,
-) -> Result<Outcome, Failure> {
+) -> Result<ExitStatus, Failure> {
     let values: BTreeMap<String, u64> = (play.numbers.iter()).cloned().collect();
     let rights = play.setup.play.as_ref();
     let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
         let error =
             "error: only what stands behind a home that is written as a policy can be explored";
-        return Err(Failure::new(Outcome::BadInput, error));
+        return Err(Failure::new(ExitStatus::BadInput, error));
     };
     let begun = Instant::now();
     let explores = Explores {
@@ -124,12 +124,12 @@ pub(crate) fn run(
     };
     let ending = visit(&options.application, &values, explores);
     let ending =
-        ending.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
+        ending.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
     let Some(ending) = ending else {
-        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     };
     if let Ending::NotExplored(what) = &ending {
-        return Err(Failure::new(Outcome::BadInput, format!("error: {what}")));
+        return Err(Failure::new(ExitStatus::BadInput, format!("error: {what}")));
     }
     let text = match options.output.form.json {
         true => options
@@ -140,10 +140,10 @@ pub(crate) fn run(
     };
     deliver(&text, &options.output, console)?;
     Ok(match ending {
-        Ending::Verified { .. } => Outcome::Yes,
-        Ending::Violated { .. } => Outcome::No,
-        Ending::Undecided { .. } => Outcome::Undecided,
-        Ending::NotExplored(_) => Outcome::BadInput,
+        Ending::Verified { .. } => ExitStatus::Success,
+        Ending::Violated { .. } => ExitStatus::Violated,
+        Ending::Undecided { .. } => ExitStatus::Undecided,
+        Ending::NotExplored(_) => ExitStatus::BadInput,
     })
 }
 

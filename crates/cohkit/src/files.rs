@@ -1,6 +1,6 @@
 //! Files: inputs are read whole, and outputs written whole or not at all.
 
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -77,7 +77,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     let shown = path.display();
     let refused = |what: &str, help: &str| {
         let message = format!("error: {shown}: {what}\n  help: {help}");
-        Failure::new(Outcome::BadInput, message)
+        Failure::new(ExitStatus::BadInput, message)
     };
     if [b"\xff\xfe", b"\xfe\xff"]
         .iter()
@@ -114,16 +114,19 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder:
         ErrorKind::NotFound => {
             let near = beside(path);
             (
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!("no such file\n  help: {near}{missing}; is the path right?"),
             )
         }
-        ErrorKind::IsADirectory => (Outcome::BadInput, format!("is a folder\n  help: {folder}")),
+        ErrorKind::IsADirectory => (
+            ExitStatus::BadInput,
+            format!("is a folder\n  help: {folder}"),
+        ),
         ErrorKind::PermissionDenied => (
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             "no permission to read it\n  help: `chmod +r` allows it".to_string(),
         ),
-        _ => (Outcome::CouldNotRun, format!("cannot be read: {error}")),
+        _ => (ExitStatus::CouldNotRun, format!("cannot be read: {error}")),
     };
     Failure::new(outcome, format!("error: {shown}: {why}"))
 }
@@ -153,7 +156,7 @@ pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec
     let bytes: Vec<u8> = read().map_err(|error| cannot_read(path, &error, missing, folder))?;
     if bytes.len() as u64 > LARGEST {
         return Err(Failure::new(
-            Outcome::BadInput,
+            ExitStatus::BadInput,
             format!("error: {shown}: has more than 256 MiB, and no more are read"),
         ));
     }
@@ -380,7 +383,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         _ => (format!("cannot be written: {error}"), "name another place"),
     };
     Failure::new(
-        Outcome::CouldNotRun,
+        ExitStatus::CouldNotRun,
         format!("error: {shown}: {what}; nothing was written\n  help: {help}"),
     )
 }
@@ -418,7 +421,7 @@ mod tests {
             (&at("new"), "new"),
             (&at("missing/new"), "new"),
         ]);
-        assert_eq!(failure.unwrap_err().outcome, Outcome::CouldNotRun);
+        assert_eq!(failure.unwrap_err().outcome, ExitStatus::CouldNotRun);
         assert_eq!(fs::read_to_string(at("old")).unwrap(), "kept");
         assert_eq!(names(folder.path()), ["old"]);
         write_together(&[(&at("old"), "a"), (&at("new"), "b")]).unwrap();
@@ -443,7 +446,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("there")).unwrap();
         let failure = write(&folder.path().join("there"), "text").unwrap_err();
-        assert_eq!(failure.outcome, Outcome::CouldNotRun);
+        assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
         assert!(
             failure.message.contains("is a folder"),
             "{}",
@@ -479,7 +482,7 @@ mod tests {
             (try_folder(&at("file/a")), "a file stands where a folder"),
         ] {
             let failure = tried.unwrap_err();
-            assert_eq!(failure.outcome, Outcome::CouldNotRun);
+            assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
             assert!(failure.message.contains(says), "{}", failure.message);
         }
         assert_eq!(names(folder.path()), ["file"]);
@@ -491,7 +494,7 @@ mod tests {
     fn a_full_device_is_said_to_be_full_and_stays_a_device() {
         use std::os::unix::fs::FileTypeExt;
         let failure = write(Path::new("/dev/full"), "text").unwrap_err();
-        assert_eq!(failure.outcome, Outcome::CouldNotRun);
+        assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
         assert!(
             failure.message.contains("the disk is full"),
             "{}",
@@ -529,7 +532,7 @@ mod tests {
             (&folder.path().join("none.coh"), "no such file"),
         ] {
             let failure = read(path).unwrap_err();
-            assert_eq!(failure.outcome, Outcome::BadInput);
+            assert_eq!(failure.outcome, ExitStatus::BadInput);
             assert!(failure.message.contains(says), "{}", failure.message);
         }
     }

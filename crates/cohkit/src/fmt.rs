@@ -1,14 +1,14 @@
 //! `cohkit fmt`: writes protocol files in the common format.
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::shown;
 use crate::{files, options};
 use cohkit_protocol::text;
 use std::path::Path;
 
-pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<Outcome, Failure> {
-    let mut worst = Outcome::Yes;
+pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<ExitStatus, Failure> {
+    let mut worst = ExitStatus::Success;
     for path in &options.files {
         let result = format_file(path, options.check, console);
         let outcome = result.unwrap_or_else(|failure| {
@@ -21,9 +21,9 @@ pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<Outco
 }
 
 /// Formats one file in place, or standard input to standard output; with `check`, compares only.
-fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<Outcome, Failure> {
+fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<ExitStatus, Failure> {
     if console.is_interrupted() {
-        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     }
     let is_input = files::named(path) == Path::new(files::STANDARD_INPUT);
     if !is_input && !path.exists() && crate::shipped::protocol(path).is_some() {
@@ -31,23 +31,23 @@ fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<Outcom
         let message = format!(
             "error: {name}: is a protocol that ships, and no file\n  help: `cohkit list {name} --out {name}.coh` writes it to one"
         );
-        return Err(Failure::new(Outcome::BadInput, message));
+        return Err(Failure::new(ExitStatus::BadInput, message));
     }
     let text = files::read(path)?;
     let formatted = text::format(&text)
         .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))?;
     match (check, is_input) {
-        (true, _) if formatted == text => Ok(Outcome::Yes),
+        (true, _) if formatted == text => Ok(ExitStatus::Success),
         (true, _) => {
             let help = match is_input {
                 true => String::new(),
                 false => format!("\n  help: `cohkit fmt {}` formats it", path.display()),
             };
             let message = format!("{}: is not formatted{help}", path.display());
-            Err(Failure::new(Outcome::No, message))
+            Err(Failure::new(ExitStatus::Violated, message))
         }
-        (false, true) => console.print(&formatted).map(|()| Outcome::Yes),
-        (false, false) if formatted == text => Ok(Outcome::Yes),
-        (false, false) => files::write(path, &formatted).map(|()| Outcome::Yes),
+        (false, true) => console.print(&formatted).map(|()| ExitStatus::Success),
+        (false, false) if formatted == text => Ok(ExitStatus::Success),
+        (false, false) => files::write(path, &formatted).map(|()| ExitStatus::Success),
     }
 }

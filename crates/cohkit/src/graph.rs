@@ -1,10 +1,10 @@
 //! `cohkit check --graph`: the state graph of one small model in a file.
 
-use crate::asked::systems;
+use crate::check_request::systems;
 use crate::files;
 use crate::judge::Systems;
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use cohkit_engine::graph::{graph, Graph};
 use cohkit_engine::model::Model;
@@ -56,7 +56,7 @@ pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
     if names.len() > 1 {
         let all: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         return Err(Failure::new(
-            Outcome::BadInput,
+            ExitStatus::BadInput,
             format!(
                 "error: {}: a state graph is of one system, not of {}\n  help: name it with `--system`",
                 source.path.display(),
@@ -70,7 +70,7 @@ pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
 fn wrong(file: &Path, what: &str, help: &str) -> Failure {
     let file = file.display();
     Failure::new(
-        Outcome::BadInput,
+        ExitStatus::BadInput,
         format!("error: {file}: {what}\n  help: {help}"),
     )
 }

@@ -1,14 +1,14 @@
 //! Check of the memory model that a protocol guarantees, by litmus programs.
 
-use crate::outcome::Outcome;
+use crate::outcome::ExitStatus;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_litmus::axioms::Model;
-use cohkit_litmus::mixes;
-use cohkit_litmus::promised::{self, bursts, classic, Ended, Promised};
+use cohkit_litmus::conformance_report::{self, bursts, classic, ConformanceReport, Ended};
 use cohkit_litmus::run::Shortest;
+use cohkit_litmus::store_variants;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use serde_json::{json, Map, Value};
@@ -32,7 +32,7 @@ pub(crate) struct Sizes {
 
 /// Results of the programs.
 pub struct Guaranteed {
-    found: Promised,
+    found: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
     unused: Vec<&'static str>,
     /// Further parameters that bursts of stores ran with, in order. A violation belongs to the last of them, or to the
@@ -57,8 +57,8 @@ pub(crate) fn judge(
     let states = most(max_states);
     let mut goes_on = || !cancel.load(Ordering::Relaxed);
     Guaranteed {
-        found: promised::judge(protocol, model, programs, states, home, &mut goes_on),
-        unused: mixes::others(protocol),
+        found: conformance_report::judge(protocol, model, programs, states, home, &mut goes_on),
+        unused: store_variants::others(protocol),
         sizes: Vec::new(),
     }
 }
@@ -83,7 +83,8 @@ impl Guaranteed {
         let model = self.found.model;
         let (programs, states) = (bursts(model, THREADS), most(max_states));
         let mut goes_on = || !cancel.load(Ordering::Relaxed);
-        let found = promised::judge(protocol, model, programs, states, home, &mut goes_on);
+        let found =
+            conformance_report::judge(protocol, model, programs, states, home, &mut goes_on);
         self.found.extend(found);
         self.sizes.push(sizes);
     }
@@ -98,18 +99,18 @@ impl Guaranteed {
     }
 
     /// Outcome that determines the exit code.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ExitStatus {
         match self.found.ended {
-            Ended::Holds => Outcome::Yes,
-            Ended::Broken { .. } => Outcome::No,
-            Ended::Undecided(_) => Outcome::Undecided,
-            Ended::Interrupted => Outcome::Interrupted,
+            Ended::Holds => ExitStatus::Success,
+            Ended::Broken { .. } => ExitStatus::Violated,
+            Ended::Undecided(_) => ExitStatus::Undecided,
+            Ended::Interrupted => ExitStatus::Interrupted,
         }
     }
 
     /// Number and bounds of the programs that were run, as text.
     fn programs(&self) -> String {
-        let Promised {
+        let ConformanceReport {
             threads, accesses, ..
         } = self.found;
         let programs = counted(self.found.programs.len() as u64, "program");

@@ -1,7 +1,7 @@
 //! Ctrl-C: asks long work to stop, and ends the process if it does not stop soon.
 
 use crate::files;
-use crate::Outcome;
+use crate::ExitStatus;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,16 +15,16 @@ static TIDY: AtomicUsize = AtomicUsize::new(0);
 
 /// Guard that keeps the process alive: work under it stops by itself once the flag of [`watch`] is set, and then
 /// removes its files.
-pub(crate) struct Tidy(());
+pub(crate) struct CleanupGuard(());
 
-impl Tidy {
-    pub(crate) fn new() -> Tidy {
+impl CleanupGuard {
+    pub(crate) fn new() -> CleanupGuard {
         TIDY.fetch_add(1, Ordering::SeqCst);
-        Tidy(())
+        CleanupGuard(())
     }
 }
 
-impl Drop for Tidy {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         TIDY.fetch_sub(1, Ordering::SeqCst);
     }
@@ -32,7 +32,7 @@ impl Drop for Tidy {
 
 /// Installs the handler for Ctrl-C and termination signals, and returns the flag that it sets. The handler ends the
 /// process a second later if it still runs. It waits longer while a file is being written, for another second after a
-/// checkpoint was written, and while there is a [`Tidy`].
+/// checkpoint was written, and while there is a [`CleanupGuard`].
 ///
 /// # Errors
 /// The operating system rejects the handler; a second call is rejected too.
@@ -50,7 +50,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
                     if may_report() {
                         let _ = writeln!(std::io::stderr(), "interrupted");
                     }
-                    std::process::exit(i32::from(Outcome::Interrupted.code()));
+                    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
                 }
             });
         }

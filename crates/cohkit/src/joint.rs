@@ -1,9 +1,9 @@
 //! Joint exploration of two levels of a composition.
 
-use crate::outcome::Outcome;
+use crate::outcome::ExitStatus;
 use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
-use cohkit_protocol::composition::{Composition, Joint, Over};
+use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::construct::home;
 use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, System, Wrong};
 use serde_json::{json, Value};
@@ -43,7 +43,7 @@ enum Ended {
 pub(crate) fn judge(
     composition: &Composition,
     system: &Joint,
-    level: Over,
+    level: LevelBinding,
     most: Option<u64>,
     cancel: &AtomicBool,
 ) -> JointVerdict {
@@ -123,11 +123,11 @@ pub(crate) fn judge(
 
 impl JointVerdict {
     /// Outcome that determines the exit code.
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> ExitStatus {
         match self.ended {
-            Ended::Holds => Outcome::Yes,
-            Ended::Broken(..) => Outcome::No,
-            Ended::Undecided(_) => Outcome::Undecided,
+            Ended::Holds => ExitStatus::Success,
+            Ended::Broken(..) => ExitStatus::Violated,
+            Ended::Undecided(_) => ExitStatus::Undecided,
         }
     }
 

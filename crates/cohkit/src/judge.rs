@@ -14,7 +14,7 @@ use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
 use cohkit_engine::model::Model;
 use cohkit_engine::report::{PropertyResult, Status};
-use cohkit_engine::search::{self, Keeper, Progress};
+use cohkit_engine::search::{self, CheckpointSink, Progress};
 use cohkit_engine::simulate::{simulate, Simulation};
 use cohkit_engine::{check, CheckError, Outcome, Report};
 use cohkit_protocol::construct::fault::Fault;
@@ -528,7 +528,7 @@ pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64)
 pub(crate) fn searching<'a>(
     request: &Request<'a>,
     progress: &'a (dyn Fn(&Progress) + Sync),
-    kept: Option<&'a dyn Keeper>,
+    kept: Option<&'a dyn CheckpointSink>,
 ) -> search::Options<'a> {
     let max_memory = request.max_memory;
     search::Options {
@@ -739,7 +739,7 @@ fn search(
 ) -> Result<(Report, Option<Coverage>), Wrong> {
     let progress = listener.progress(source, system);
     let kept = listener.checkpoints().map(Checkpoints::next);
-    let keeper = kept.as_ref().map(|kept| kept as &dyn Keeper);
+    let keeper = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
     let options = searching(request, &*progress, keeper);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &options),

@@ -7,7 +7,7 @@ mod names;
 mod places;
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use document::Document;
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Exit, Notification as _,
@@ -32,10 +32,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Serves one editor until it sends `exit` or closes the connection.
-pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
     let no_protocol = |what: String| {
         let what = format!("error: standard input is not the language server protocol: {what}\n  help: editors start this command");
-        Failure::new(Outcome::BadInput, what)
+        Failure::new(ExitStatus::BadInput, what)
     };
     let mut input = std::io::stdin().lock();
     let mut stage = Stage::Begins;
@@ -67,7 +67,7 @@ pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
             console.print(&messages::framed(&answer))?;
         }
     }
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Rejection of a request: error code of the protocol, and a sentence.
@@ -108,12 +108,12 @@ impl Stage {
     }
 
     /// Outcome of the command after the notification `exit`.
-    fn end(self) -> Result<Outcome, Failure> {
+    fn end(self) -> Result<ExitStatus, Failure> {
         match self {
-            Stage::Ends => Ok(Outcome::Yes),
+            Stage::Ends => Ok(ExitStatus::Success),
             Stage::Begins | Stage::Serves => Err(Failure::new(
                 // The protocol requires exit code 1.
-                Outcome::No,
+                ExitStatus::Violated,
                 "error: the editor ended without `shutdown`",
             )),
         }

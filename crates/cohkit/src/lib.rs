@@ -1,4 +1,4 @@
-//! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
+//! The `cohkit` command as a library: options in, text and an [`ExitStatus`] out.
 //! The Python package uses [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`],
 //! [`simulate`] and [`tabulate`], which take a [`Source`] and return plain values.
 //!
@@ -14,9 +14,8 @@
 //! assert!(out.starts_with(b"cohkit "));
 //! ```
 
-mod asked;
-mod beside;
 mod check;
+mod check_request;
 mod checkpoints;
 pub mod composed;
 mod console;
@@ -30,8 +29,8 @@ pub mod explorer;
 mod files;
 mod fmt;
 mod graph;
-mod growing;
 mod guarantee;
+mod guest_io;
 pub mod interrupt;
 mod joint;
 pub mod judge;
@@ -43,10 +42,10 @@ pub mod litmus;
 mod lock;
 pub mod models;
 mod mutants;
-mod not_run;
+mod observers;
 mod options;
 mod outcome;
-mod outside;
+mod parallel;
 mod play;
 pub mod playing;
 mod program;
@@ -55,19 +54,20 @@ mod protocols;
 mod python;
 mod replay;
 mod rtl;
-mod several_runs;
+mod run_error;
+mod run_near_memory;
 pub mod shipped;
 mod sim;
 pub mod simulate;
 mod size;
+mod streaming_file;
 mod summary;
 mod table;
 pub mod tabulate;
 mod trace;
 mod verdict;
 mod watch;
-mod watched;
-pub mod work;
+pub mod workload;
 
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
@@ -77,12 +77,12 @@ pub use console::{Console, Terminal};
 pub use coverage::Covered;
 pub use guarantee::Guaranteed;
 use options::{Command, Options, Output, Shell};
-pub use outcome::{Failure, Outcome};
+pub use outcome::{ExitStatus, Failure};
 pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};
 pub use verdict::Verdict;
 
 /// Runs one command line, which starts with the command's name, and returns its outcome.
-pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> Outcome
+pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> ExitStatus
 where
     A: Into<OsString> + Clone,
 {
@@ -118,7 +118,7 @@ where
             Command::Reproduce(options) => python::hand_over("reproduce", &options.given.arguments),
             Command::Completions(options) => console
                 .print(&completions(options.shell))
-                .map(|()| Outcome::Yes),
+                .map(|()| ExitStatus::Success),
             Command::LanguageServer(_) => language_server::run(console),
             Command::Sweep(options) => python::hand_over("sweep", &options.given.arguments),
             Command::Report(options) => python::hand_over("report", &options.given.arguments),
@@ -131,17 +131,17 @@ where
                 false => message.to_string(),
             };
             Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 in_our_words(&message).trim_end(),
             ))
         }
         // The parser returns `--help` and `--version` as errors too.
         Err(answer) => console
             .print(&answer.render().to_string())
-            .map(|()| Outcome::Yes),
+            .map(|()| ExitStatus::Success),
     };
     result.unwrap_or_else(|failure| {
-        if failure.outcome != Outcome::Interrupted || interrupt::may_report() {
+        if failure.outcome != ExitStatus::Interrupted || interrupt::may_report() {
             console.say(&failure.message);
         }
         failure.outcome
@@ -221,7 +221,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 fn deliver(result: &str, output: &Output, console: &mut Console) -> Result<(), Failure> {
     if console.is_interrupted() {
         return Err(Failure::new(
-            Outcome::Interrupted,
+            ExitStatus::Interrupted,
             "interrupted; nothing was written",
         ));
     }

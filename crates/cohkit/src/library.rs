@@ -3,12 +3,12 @@
 use crate::console::Console;
 use crate::files;
 use crate::options::Library;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::shipped::LIBRARY;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(options: &Library, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus, Failure> {
     let folder = &options.folder;
     let files: Vec<(PathBuf, &str)> = LIBRARY
         .iter()
@@ -17,7 +17,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<Outcome, F
     for (path, text) in &files {
         if fs::read(path).is_ok_and(|there| there != text.as_bytes()) {
             return Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!(
                     "error: {}: is there already, and differs from what ships\n  help: remove it, or choose another folder",
                     path.display()
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<Outcome, F
         files.len(),
         folder.display()
     ))?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Next commands for the user.

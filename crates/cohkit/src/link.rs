@@ -1,18 +1,18 @@
 //! `cohkit link`: latencies and rates of a link, as text and JSON.
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::{deliver, options};
 use cohkit_base::words::{counted, did_you_mean};
-use cohkit_link::pcie::dma::Way;
-use cohkit_link::rates::{Answer, Kind, Question, Transfers, DMA_MOST, DMA_QUEUE};
+use cohkit_link::pcie::dma::Direction;
+use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_MOST, DMA_QUEUE};
 use cohkit_link::Lanes;
 use serde_json::json;
 use std::fmt::Write;
 
 /// Configuration of a link; `None` selects the link's usual value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct LinkOptions {
     /// Name of the link.
     pub link: String,
     /// Number of working lanes.
@@ -33,7 +33,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// The link cannot be configured in this way; the message lists the valid values.
-pub fn answer(asked: &Asked) -> Result<serde_json::Value, String> {
+pub fn answer(asked: &LinkOptions) -> Result<serde_json::Value, String> {
     let question = question(asked)?;
     let transfers = transfers(asked, &question)?;
     Ok(value(
@@ -44,8 +44,8 @@ pub fn answer(asked: &Asked) -> Result<serde_json::Value, String> {
     ))
 }
 
-pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outcome, Failure> {
-    let asked = Asked {
+pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<ExitStatus, Failure> {
+    let asked = LinkOptions {
         link: options.link.clone(),
         lanes: options.lanes,
         payload: options.payload,
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
         seed: options.seed,
         dma: options.dma,
     };
-    let wrong = |why: String| Failure::new(Outcome::BadInput, format!("error: {why}"));
+    let wrong = |why: String| Failure::new(ExitStatus::BadInput, format!("error: {why}"));
     let question = question(&asked).map_err(wrong)?;
     let transfers = transfers(&asked, &question).map_err(wrong)?;
     let answer = question.answer();
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
         text(&options.link, &question, &answer) + &of_dma(options.dma, &transfers)
     };
     deliver(&result, &options.output, console)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Maximum one-way delay, in nanoseconds; longer delays do not occur in a machine, and take more memory.
@@ -73,7 +73,7 @@ const LONGEST_NS: u64 = 10_000;
 /// Maximum bit error rate; beyond it hardly any message arrives.
 const MOST_ERRORS: f64 = 1e-4;
 
-fn question(asked: &Asked) -> Result<Question, String> {
+fn question(asked: &LinkOptions) -> Result<LinkConfig, String> {
     let name = &asked.link;
     let named = Kind::ALL.into_iter().find(|(known, _)| known == name);
     let Some((_, kind)) = named else {
@@ -84,7 +84,7 @@ fn question(asked: &Asked) -> Result<Question, String> {
             "there is no link `{name}`; {near}there are {names}"
         ));
     };
-    let usual = Question::new(kind);
+    let usual = LinkConfig::new(kind);
     let lanes = asked.lanes.unwrap_or(usual.lanes.into());
     let lanes = Lanes::work(lanes, kind != Kind::Eci)
         .map_err(|there| format!("{name} has {there}, not {lanes}"))?;
@@ -115,7 +115,7 @@ fn question(asked: &Asked) -> Result<Question, String> {
             asked.bit_errors
         ));
     }
-    Ok(Question {
+    Ok(LinkConfig {
         lanes,
         payload,
         delay,
@@ -126,7 +126,7 @@ fn question(asked: &Asked) -> Result<Question, String> {
 }
 
 /// DMA transfers in both directions, if they are requested.
-fn transfers(asked: &Asked, question: &Question) -> Result<Vec<Transfers>, String> {
+fn transfers(asked: &LinkOptions, question: &LinkConfig) -> Result<Vec<Transfers>, String> {
     let Some(bytes) = asked.dma else {
         return Ok(Vec::new());
     };
@@ -145,8 +145,8 @@ fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     let mut text = String::new();
     for of in transfers {
         let way = match of.way {
-            Way::ToDevice => "to the device",
-            Way::ToHost => "to the host",
+            Direction::ToDevice => "to the device",
+            Direction::ToHost => "to the host",
         };
         let name = format!("DMA of {} {way}", counted(bytes.unwrap_or(0), "byte"));
         let (latency, rate) = (of.latency, of.rate / GIB);
@@ -160,8 +160,8 @@ fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
 
 fn value(
     name: &str,
-    question: &Question,
-    answer: &Answer,
+    question: &LinkConfig,
+    answer: &LinkRates,
     transfers: &[Transfers],
 ) -> serde_json::Value {
     let steps = answer
@@ -199,8 +199,8 @@ fn told(of: &Transfers) -> serde_json::Value {
 
 const GIB: f64 = 1_073_741_824.0;
 
-fn text(name: &str, question: &Question, answer: &Answer) -> String {
-    let Question {
+fn text(name: &str, question: &LinkConfig, answer: &LinkRates) -> String {
+    let LinkConfig {
         lanes,
         payload,
         delay,

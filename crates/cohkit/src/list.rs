@@ -4,10 +4,10 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::{List, ShowPlatform};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::shipped::{self, PROTOCOLS};
 use crate::sim::platform;
-use crate::work::WorkParser;
+use crate::workload::WorkParser;
 use clap::builder::TypedValueParser;
 use cohkit_application::shipped::ALL;
 use cohkit_base::words::did_you_mean;
@@ -238,16 +238,16 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
             )
         }
     };
-    Err(Failure::new(Outcome::BadInput, format!("error: {what}")))
+    Err(Failure::new(ExitStatus::BadInput, format!("error: {what}")))
 }
 
-pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, Failure> {
     let mut shelves = shelves();
     if let Some(name) = &options.name {
         let of_kind = |shelf: &Shelf| Path::new(shelf.key) == name;
         if !shelves.iter().any(of_kind) {
             deliver(text_of(name)?, &options.output, console)?;
-            return Ok(Outcome::Yes);
+            return Ok(ExitStatus::Success);
         }
         shelves.retain(of_kind);
     }
@@ -279,10 +279,10 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Fail
         text
     };
     deliver(&text, &options.output, console)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
-pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<ExitStatus, Failure> {
     let platform = platform(&options.platform, console.terminal.colour)?;
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
     let below = platform.below.as_ref().map(|below| below.remotes);
@@ -343,5 +343,5 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
         text
     };
     deliver(&text, &options.output, console)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }

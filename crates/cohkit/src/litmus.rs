@@ -5,7 +5,7 @@ mod timed;
 use crate::console::Console;
 use crate::guarantee::drawn;
 use crate::options::{Cores as Between, Expect, Litmus as Options, Model as Compared};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::{entry, Source};
 use crate::sim::levels;
 use crate::{deliver, files};
@@ -13,18 +13,18 @@ use clap::ValueEnum;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::{Cores, Wish};
+use cohkit_litmus::cores::{Cores, MemoryRequest};
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
-use cohkit_litmus::program::{Claim, End, Program, Quantifier, Via};
+use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
 use cohkit_litmus::run::{
     run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
 };
-use cohkit_litmus::warm::named;
-use cohkit_litmus::{herd, mixes, run as protocols};
+use cohkit_litmus::warm_caches::named;
+use cohkit_litmus::{herd, run as protocols, store_variants};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -112,7 +112,7 @@ impl Test {
             None if protocol.several_tables() => Kinds::every(protocol, &self.program),
             None => return Ok(vec![self]),
         };
-        let wrong = |what| Failure::new(Outcome::BadInput, format!("error: --kinds: {what}"));
+        let wrong = |what| Failure::new(ExitStatus::BadInput, format!("error: --kinds: {what}"));
         let of = |kinds| Test {
             kinds: Some(kinds),
             ..self.clone()
@@ -139,17 +139,17 @@ impl Test {
     /// The letters are invalid.
     pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
-            "every" => mixes::every(protocol, &self.kinds(), &self.program),
+            "every" => store_variants::every(protocol, &self.kinds(), &self.program),
             letters => {
-                let mix = mixes::read(letters, protocol, &self.kinds(), &self.program);
+                let mix = store_variants::read(letters, protocol, &self.kinds(), &self.program);
                 let wrong =
-                    |what| Failure::new(Outcome::BadInput, format!("error: --stores: {what}"));
+                    |what| Failure::new(ExitStatus::BadInput, format!("error: --stores: {what}"));
                 vec![mix.map_err(wrong)?]
             }
         };
-        let of = |mix: Vec<Via>| {
-            let letters = mixes::letters(&mix);
-            let mut program = mixes::mixed(&self.program, &mix);
+        let of = |mix: Vec<StoreVariant>| {
+            let letters = store_variants::letters(&mix);
+            let mut program = store_variants::mixed(&self.program, &mix);
             program.name = format!("{} {letters}", program.name);
             Test {
                 program,
@@ -163,7 +163,7 @@ impl Test {
 
 /// Options of a test.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct LitmusRequest {
     /// Core model by the name of its option; by default that of the protocol.
     pub cores: Option<String>,
     /// Memory model to compare outcomes with, by the name of its option; by default that of the protocol or of the
@@ -200,7 +200,12 @@ impl From<Failure> for NotJudged {
 ///
 /// # Errors
 /// The test has no verdict.
-pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result<Value, NotJudged> {
+pub fn answer(
+    test: &Test,
+    on: On,
+    asked: &LitmusRequest,
+    cancel: &AtomicBool,
+) -> Result<Value, NotJudged> {
     let cores = asked.cores.as_deref().map(chosen).transpose()?;
     let model = asked.model.as_deref().map(chosen).transpose()?;
     let expect = asked.expect.as_deref().map(chosen).transpose()?;
@@ -217,7 +222,7 @@ pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result
         }
         (None, Some(_)) => {
             let said = "error: threads of the simulator run on a protocol, and none is given";
-            Err(Failure::new(Outcome::BadInput, said).into())
+            Err(Failure::new(ExitStatus::BadInput, said).into())
         }
         (_, None) => {
             let judged = judged(test, on, &how, asked.chart, &mut goes_on)?;
@@ -234,7 +239,7 @@ fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
             .map(|value| value.get_name().replace('-', "_"))
             .collect();
         let said = format!("error: `{name}` is none of {}", all.join(", "));
-        Failure::new(Outcome::BadInput, said)
+        Failure::new(ExitStatus::BadInput, said)
     })
 }
 
@@ -251,7 +256,7 @@ pub struct On<'s> {
 
 /// Options of a run, with defaults applied.
 #[derive(Clone, Copy)]
-struct How {
+struct LitmusOptions {
     cores: Cores,
     /// Memory model to compare outcomes with.
     model: Model,
@@ -273,7 +278,7 @@ impl On<'_> {
         (cores, model): (Option<Between>, Option<Compared>),
         (gives_up, max_states): (u8, usize),
         expect: Expect,
-    ) -> How {
+    ) -> LitmusOptions {
         // Cores are connected to the caches of the lower level.
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
         let kept = protocol.and_then(|protocol| protocol.kept);
@@ -299,7 +304,7 @@ impl On<'_> {
             Some(Compared::Riscv) => Model::RiscV,
             None => own,
         };
-        How {
+        LitmusOptions {
             cores: between,
             model,
             guaranteed: between == own_cores && guaranteed == Some(model),
@@ -310,13 +315,13 @@ impl On<'_> {
     }
 }
 
-impl How {
+impl LitmusOptions {
     /// JSON value: true if the file's expectation is met, and null if undecided; `None` if it does not determine the
     /// exit code.
-    fn as_expected(&self, outcome: Outcome) -> Option<Value> {
+    fn as_expected(&self, outcome: ExitStatus) -> Option<Value> {
         let met = match outcome {
-            Outcome::Yes => json!(true),
-            Outcome::No => json!(false),
+            ExitStatus::Success => json!(true),
+            ExitStatus::Violated => json!(false),
             _ => Value::Null,
         };
         (self.expect == Expect::File).then_some(met)
@@ -332,15 +337,15 @@ impl How {
     }
 
     /// Returns the outcomes that the model allows.
-    fn allowed(&self, program: &Program) -> Result<BTreeSet<End>, Failure> {
+    fn allowed(&self, program: &Program) -> Result<BTreeSet<Outcome>, Failure> {
         axioms::allowed(program, self.model)
-            .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))
+            .map_err(|what| Failure::new(ExitStatus::Undecided, format!("undecided: {what}")))
     }
 }
 
 /// Result of a test, in each form of output.
 struct Report {
-    outcome: Outcome,
+    outcome: ExitStatus,
     text: String,
     json: Value,
 }
@@ -353,16 +358,16 @@ struct Judged {
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     found: Found,
-    how: How,
+    how: LitmusOptions,
     /// Outcomes required for exit code 0.
     expected: Expected,
     /// Outcomes that the model allows.
-    allowed: BTreeSet<End>,
+    allowed: BTreeSet<Outcome>,
     /// Shortest path to the deciding outcome, if it is to be drawn and exists.
     way: Option<Shortest>,
 }
 
-pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
@@ -376,7 +381,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
                     let said = format!(
                         "error: --system {name}: systems of two levels have no sizes of their own"
                     );
-                    return Err(Failure::new(Outcome::BadInput, said));
+                    return Err(Failure::new(ExitStatus::BadInput, said));
                 }
             }
         }
@@ -394,7 +399,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         options.expect,
     );
     // Read all tests before the first run: an error in the last one must not appear after hours.
-    let mut outcome = Outcome::Yes;
+    let mut outcome = ExitStatus::Success;
     let mut tests = Vec::new();
     for file in &options.files {
         match test(file, console) {
@@ -414,7 +419,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     if options.print {
         let all = tests.iter().map(|test| print(&test.program));
         let all: Result<Vec<String>, String> = all.collect();
-        let all = all.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
+        let all =
+            all.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
@@ -422,7 +428,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
         let said =
             format!("error: --kinds {kinds}: threads before two levels run on `{kind}` of {text}");
-        return Err(Failure::new(Outcome::BadInput, said));
+        return Err(Failure::new(ExitStatus::BadInput, said));
     }
     if let Some(source) = lower.as_ref().or(source.as_ref()) {
         let placed = |test: Test| match lower {
@@ -439,7 +445,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     for test in &tests {
         match reported(test, on, &how, options, console) {
             Ok(report) => reports.push(report),
-            Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
+            Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
     }
@@ -458,7 +464,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
 fn each_becomes(
     tests: Vec<Test>,
     becomes: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
-    (outcome, console): (&mut Outcome, &mut Console),
+    (outcome, console): (&mut ExitStatus, &mut Console),
 ) -> Vec<Test> {
     let mut all = Vec::new();
     for test in tests {
@@ -474,7 +480,7 @@ fn each_becomes(
 fn reported(
     test: &Test,
     on: On,
-    how: &How,
+    how: &LitmusOptions,
     options: &Options,
     console: &Console,
 ) -> Result<Report, Failure> {
@@ -503,7 +509,7 @@ fn reported(
 fn judged(
     test: &Test,
     on: On,
-    how: &How,
+    how: &LitmusOptions,
     chart: bool,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Judged, NotJudged> {
@@ -530,7 +536,7 @@ fn judged(
         }
     };
     if matches!(found, Found::Interrupted) {
-        return Err(Failure::new(Outcome::Interrupted, "interrupted").into());
+        return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
     }
     Ok(Judged {
         file: test.file.clone(),
@@ -545,7 +551,7 @@ fn judged(
 }
 
 /// Reports the failure of one test; the other tests still run.
-fn said(failure: &Failure, console: &mut Console) -> Outcome {
+fn said(failure: &Failure, console: &mut Console) -> ExitStatus {
     console.say(&failure.message);
     failure.outcome
 }
@@ -559,13 +565,13 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
             let said = format!(
                 "error: {name}: no such file, and no classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
             );
-            Failure::new(Outcome::BadInput, said)
+            Failure::new(ExitStatus::BadInput, said)
         });
     }
     let text = files::read(file)?;
     let program = herd::read(&text).map_err(|error| {
         let said = error.render(&name, &text, console.terminal.colour);
-        Failure::new(Outcome::BadInput, said)
+        Failure::new(ExitStatus::BadInput, said)
     })?;
     Ok(Test::from_file(&name, &text, program))
 }
@@ -582,17 +588,17 @@ fn way(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
     found: &Found,
-    (how, allowed): (&How, &BTreeSet<End>),
+    (how, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Shortest>, NotJudged> {
     if lower.is_some() {
         let said = "error: a chart is of the caches of one level, and the text has two";
-        return Err(Failure::new(Outcome::BadInput, said).into());
+        return Err(Failure::new(ExitStatus::BadInput, said).into());
     }
     let program = &test.program;
-    let forbidden = |end: &End| !allowed.contains(end);
-    let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
-    let wanted: &dyn Fn(Option<&End>) -> bool = match found {
+    let forbidden = |end: &Outcome| !allowed.contains(end);
+    let decides = |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+    let wanted: &dyn Fn(Option<&Outcome>) -> bool = match found {
         Found::Ends { ends, .. } if ends.iter().any(forbidden) => &|end| end.is_some_and(forbidden),
         Found::Ends { ends, .. } if ends.iter().any(decides) => &|end| end.is_some_and(decides),
         Found::Stuck { .. } => &|end| end.is_none(),
@@ -609,7 +615,7 @@ fn way(
 fn on_protocol(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
-    how: &How,
+    how: &LitmusOptions,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Found, NotJudged> {
     let program = &test.program;
@@ -639,7 +645,7 @@ fn on_protocol(
 fn cannot(source: &Source, program: &Program, what: &str) -> Failure {
     let (path, test) = (source.path.display(), &program.name);
     let said = format!("error: {path}: cannot run {test}: {what}");
-    Failure::new(Outcome::BadInput, said)
+    Failure::new(ExitStatus::BadInput, said)
 }
 
 /// Kinds of remotes that threads run on, as text.
@@ -658,7 +664,11 @@ fn between(cores: Cores) -> &'static str {
 }
 
 /// Comparison of outcomes with those that the model allows, as text.
-fn relation<'e>(ends: impl Iterator<Item = &'e End>, how: &How, allowed: &BTreeSet<End>) -> String {
+fn relation<'e>(
+    ends: impl Iterator<Item = &'e Outcome>,
+    how: &LitmusOptions,
+    allowed: &BTreeSet<Outcome>,
+) -> String {
     let (model, mut count, mut more) = (how.model, 0, 0);
     for end in ends {
         count += 1;
@@ -678,7 +688,7 @@ fn relation<'e>(ends: impl Iterator<Item = &'e End>, how: &How, allowed: &BTreeS
 }
 
 /// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
-fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e End> + Clone) -> String {
+fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e Outcome> + Clone) -> String {
     let count = ends.clone().count();
     let all = counted(count as u64, "outcome");
     if program.claim == Claim::True {
@@ -696,7 +706,7 @@ fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e End> + Clone) 
 /// Observation of the condition for JSON; `None` if there is no outcome.
 fn observation<'e>(
     program: &Program,
-    ends: impl Iterator<Item = &'e End> + Clone,
+    ends: impl Iterator<Item = &'e Outcome> + Clone,
 ) -> Option<String> {
     let count = ends.clone().count();
     let satisfying = ends.filter(|end| program.holds(end)).count();
@@ -707,11 +717,11 @@ fn observation<'e>(
 /// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
 fn listed<'e>(
     program: &Program,
-    ends: impl Iterator<Item = (&'e End, String)>,
-    how: &How,
-    allowed: &BTreeSet<End>,
+    ends: impl Iterator<Item = (&'e Outcome, String)>,
+    how: &LitmusOptions,
+    allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let line = |(end, more): (&End, String)| {
+    let line = |(end, more): (&Outcome, String)| {
         let satisfies = program.claim != Claim::True && program.holds(end);
         let mark = if satisfies { '*' } else { ' ' };
         let forbidden = match allowed.contains(end) {
@@ -735,7 +745,7 @@ enum Expected {
 }
 
 impl Expected {
-    fn of(test: &Test, how: &How, on_protocol: bool) -> Expected {
+    fn of(test: &Test, how: &LitmusOptions, on_protocol: bool) -> Expected {
         if how.expect == Expect::Condition {
             return Expected::Condition;
         }
@@ -752,7 +762,11 @@ impl Expected {
         }
     }
 
-    fn is_met<'e>(self, program: &Program, ends: impl Iterator<Item = &'e End> + Clone) -> bool {
+    fn is_met<'e>(
+        self,
+        program: &Program,
+        ends: impl Iterator<Item = &'e Outcome> + Clone,
+    ) -> bool {
         match self {
             Expected::Condition => program.fulfilled(ends),
             Expected::Exactly(observation) => {
@@ -791,7 +805,7 @@ fn key(cores: Cores) -> &'static str {
 }
 
 /// Values of an outcome, for JSON.
-fn values(program: &Program, end: &End) -> Value {
+fn values(program: &Program, end: &Outcome) -> Value {
     let values = end.0.iter();
     let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
     Value::Object(values.collect())
@@ -806,18 +820,18 @@ impl Judged {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> ExitStatus {
         match &self.found {
-            Found::Ends { .. } if self.breaks_guarantee() => Outcome::No,
+            Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
             Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
-                Outcome::Yes
+                ExitStatus::Success
             }
             Found::Ends { .. } | Found::Wrong(Wrong::Violated(_)) | Found::Stuck { .. } => {
-                Outcome::No
+                ExitStatus::Violated
             }
-            Found::Wrong(Wrong::Exceeded(_)) | Found::TooMany => Outcome::Undecided,
-            Found::Interrupted => Outcome::Interrupted,
-            Found::Lacks(_) | Found::Cannot(_) => Outcome::Undecided,
+            Found::Wrong(Wrong::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
+            Found::Interrupted => ExitStatus::Interrupted,
+            Found::Lacks(_) | Found::Cannot(_) => ExitStatus::Undecided,
         }
     }
 
@@ -869,9 +883,9 @@ impl Judged {
                     if let Some(wish) = wish {
                         let place = &program.locations[usize::from(wish.location())];
                         let what = match wish {
-                            Wish::Read(..) => "read",
-                            Wish::Write(..) => "write",
-                            Wish::Update(..) => "read and write",
+                            MemoryRequest::Read(..) => "read",
+                            MemoryRequest::Write(..) => "write",
+                            MemoryRequest::Update(..) => "read and write",
                         };
                         let _ = writeln!(text, "  P{thread} waits to {what} {place}");
                     }
@@ -909,7 +923,7 @@ impl Judged {
             Found::TooMany => ("undecided", Some("max_states".to_string())),
             Found::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
-        let shown = |end: &End| {
+        let shown = |end: &Outcome| {
             json!({
                 "values": values(program, end),
                 "fulfils": program.holds(end),

@@ -1,7 +1,7 @@
 //! Exclusive lock on a folder for one process at a time.
 
 use crate::files;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Lock {
             if !try_lock(&file) {
                 let shown = folder.display();
                 return Err(Failure::new(
-                    Outcome::CouldNotRun,
+                    ExitStatus::CouldNotRun,
                     format!(
                         "error: {shown}: another check keeps its checkpoints here\n  \
                          help: wait until it ends, or name another folder"

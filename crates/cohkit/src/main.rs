@@ -47,7 +47,7 @@ fn no_memory() {
     // SAFETY: the bytes are static, and the process exits without a return to the interrupted allocation.
     unsafe {
         libc::write(libc::STDERR_FILENO, SAID.as_ptr().cast(), SAID.len());
-        libc::_exit(i32::from(cohkit::Outcome::CouldNotRun.code()));
+        libc::_exit(i32::from(cohkit::ExitStatus::CouldNotRun.code()));
     }
 }
 

@@ -4,14 +4,14 @@ use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Covered;
 use crate::judge::Request;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::verdict::{effort, omission, searched, words};
 use crate::{files, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
 use cohkit_engine::model::{Deadlock, Model};
-use cohkit_engine::search::{self, Keeper};
+use cohkit_engine::search::{self, CheckpointSink};
 use cohkit_engine::simulate::simulate;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Property, Report};
@@ -63,7 +63,7 @@ pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Resu
     };
     let (model, mut warnings) = reading
         .read(path, &text)
-        .map_err(|errors| Failure::new(Outcome::BadInput, shown(&errors)))?;
+        .map_err(|errors| Failure::new(ExitStatus::BadInput, shown(&errors)))?;
     warnings.extend(cohkit_murphi::undefined_read(&text, reading.dialect));
     if !warnings.is_empty() {
         console.say(&shown(&warnings));
@@ -131,7 +131,7 @@ pub fn judge_model(
 ) -> Result<Judged, Failure> {
     let start = Instant::now();
     let kept = checkpoints.map(Checkpoints::next);
-    let keeper = kept.as_ref().map(|kept| kept as &dyn Keeper);
+    let keeper = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
     let searched = judge::searching(request, progress, keeper);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &searched),
@@ -162,7 +162,7 @@ pub fn judge_model(
 
 pub(crate) fn bad(path: &Path, why: &str) -> Failure {
     let message = format!("error: {}: {why}", path.display());
-    Failure::new(Outcome::BadInput, message)
+    Failure::new(ExitStatus::BadInput, message)
 }
 
 /// Trace of a violation, or of an exceeded limit.

@@ -1,12 +1,12 @@
 //! `cohkit mutants`: verdicts on protocol files with one change each, as text and JSON.
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Bar;
 use crate::protocols::Source;
 use crate::{deliver, options};
 use cohkit_base::words::counted;
-use cohkit_mutants::{mutants, Fate, Judge, Mutant};
+use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,11 +17,14 @@ use std::time::Duration;
 /// Interval between updates of the progress bar.
 const MOMENT: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    options: &options::Mutants,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let wrong = |what: String| {
         let message = format!("error: {}: {what}", options.file.display());
-        Failure::new(Outcome::BadInput, message)
+        Failure::new(ExitStatus::BadInput, message)
     };
     let all = mutants(&source.text);
     let chosen = match options.number {
@@ -42,7 +45,7 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
             .map(|&number| format!("# {number}: {}\n{}", all[number].what, all[number].text))
             .collect();
         deliver(&text, &options.output, console)?;
-        return Ok(Outcome::Yes);
+        return Ok(ExitStatus::Success);
     }
     let judge = Judge::new(&source.text).map_err(|how| {
         wrong(format!(
@@ -52,11 +55,11 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
     })?;
     let Some(fates) = fates(options, &judge, &all, &chosen, console) else {
         return Err(Failure::new(
-            Outcome::Interrupted,
+            ExitStatus::Interrupted,
             "interrupted; nothing was written",
         ));
     };
-    let judged: Vec<(usize, &Mutant, Fate)> = (chosen.iter().zip(fates))
+    let judged: Vec<(usize, &Mutant, MutantVerdict)> = (chosen.iter().zip(fates))
         .map(|(&number, fate)| (number, &all[number], fate))
         .collect();
     let result = if options.output.form.json {
@@ -78,16 +81,18 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
         .iter()
         .map(|(.., fate)| outcome(*fate))
         .max()
-        .unwrap_or(Outcome::Yes))
+        .unwrap_or(ExitStatus::Success))
 }
 
 /// Outcome of a mutant's verdict: yes if the change is detected or makes no difference, no if it survives, undecided at
 /// a limit.
-fn outcome(fate: Fate) -> Outcome {
+fn outcome(fate: MutantVerdict) -> ExitStatus {
     match fate {
-        Fate::Rejected | Fate::Refuted | Fate::Bisimilar => Outcome::Yes,
-        Fate::Survived => Outcome::No,
-        Fate::LeftOpen | Fate::Undecided => Outcome::Undecided,
+        MutantVerdict::Rejected | MutantVerdict::Refuted | MutantVerdict::Bisimilar => {
+            ExitStatus::Success
+        }
+        MutantVerdict::Survived => ExitStatus::Violated,
+        MutantVerdict::LeftOpen | MutantVerdict::Undecided => ExitStatus::Undecided,
     }
 }
 
@@ -98,7 +103,7 @@ fn fates(
     all: &[Mutant],
     chosen: &[usize],
     console: &Console,
-) -> Option<Vec<Fate>> {
+) -> Option<Vec<MutantVerdict>> {
     let threads = options.threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
         |threads| usize::from(threads.get()),
@@ -140,14 +145,14 @@ fn fates(
 }
 
 /// Numbers of verdicts in total and by kind of change, then each mutant that survives or is undecided.
-fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, Fate)]) -> String {
+fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, MutantVerdict)]) -> String {
     let name = &source.protocol.name;
     let mut text = format!(
         "{name}: {} of {all}: {}\n",
         counted(judged.len() as u64, "mutant"),
         sums(judged.iter().map(|(.., fate)| *fate))
     );
-    let mut kinds: BTreeMap<&str, Vec<Fate>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Vec<MutantVerdict>> = BTreeMap::new();
     for (_, mutant, fate) in judged {
         kinds.entry(mutant.kind).or_default().push(*fate);
     }
@@ -155,14 +160,14 @@ fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, Fate)]) -> Strin
         let _ = writeln!(text, "  {kind}: {}", sums(fates.into_iter()));
     }
     for (number, mutant, fate) in judged {
-        if outcome(*fate) != Outcome::Yes {
+        if outcome(*fate) != ExitStatus::Success {
             let _ = writeln!(text, "{}: {number}: {}", fate.name(), mutant.what);
         }
     }
     text
 }
 
-fn sums(fates: impl Iterator<Item = Fate>) -> String {
+fn sums(fates: impl Iterator<Item = MutantVerdict>) -> String {
     let mut counts = BTreeMap::new();
     for fate in fates {
         *counts.entry(fate).or_insert(0u64) += 1;
@@ -182,10 +187,18 @@ mod tests {
 
     #[test]
     fn a_survivor_wins_over_an_undecided_mutant() {
-        let ends = |fates: [Fate; 3]| fates.map(outcome).into_iter().max();
-        let open = ends([Fate::Undecided, Fate::LeftOpen, Fate::Refuted]);
-        assert_eq!(open, Some(Outcome::Undecided));
-        let survived = ends([Fate::Undecided, Fate::Survived, Fate::LeftOpen]);
-        assert_eq!(survived, Some(Outcome::No));
+        let ends = |fates: [MutantVerdict; 3]| fates.map(outcome).into_iter().max();
+        let open = ends([
+            MutantVerdict::Undecided,
+            MutantVerdict::LeftOpen,
+            MutantVerdict::Refuted,
+        ]);
+        assert_eq!(open, Some(ExitStatus::Undecided));
+        let survived = ends([
+            MutantVerdict::Undecided,
+            MutantVerdict::Survived,
+            MutantVerdict::LeftOpen,
+        ]);
+        assert_eq!(survived, Some(ExitStatus::Violated));
     }
 }

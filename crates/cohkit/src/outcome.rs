@@ -5,14 +5,14 @@ use std::process::ExitCode;
 /// Outcome of a command, ordered from best to worst; of several outcomes, the worst wins. A violation wins over a
 /// search that a limit ended: the rest of the search cannot take the violation back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Outcome {
+pub enum ExitStatus {
     /// Success: everything requested holds, or was done.
     #[default]
-    Yes,
+    Success,
     /// A limit was reached before the verdict was known.
     Undecided,
     /// A property is violated.
-    No,
+    Violated,
     /// Invalid input: the command line, a missing file, a protocol file.
     BadInput,
     /// The operating system refused an operation: no permission, disk full.
@@ -21,22 +21,22 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl ExitStatus {
     /// Returns the exit code of the process.
     pub fn code(self) -> u8 {
         match self {
-            Outcome::Yes => 0,
-            Outcome::No => 1,
-            Outcome::BadInput => 2,
-            Outcome::Undecided => 3,
-            Outcome::CouldNotRun => 4,
-            Outcome::Interrupted => 130,
+            ExitStatus::Success => 0,
+            ExitStatus::Violated => 1,
+            ExitStatus::BadInput => 2,
+            ExitStatus::Undecided => 3,
+            ExitStatus::CouldNotRun => 4,
+            ExitStatus::Interrupted => 130,
         }
     }
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> ExitCode {
+impl From<ExitStatus> for ExitCode {
+    fn from(outcome: ExitStatus) -> ExitCode {
         ExitCode::from(outcome.code())
     }
 }
@@ -45,14 +45,14 @@ impl From<Outcome> for ExitCode {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// Outcome of the command.
-    pub outcome: Outcome,
+    pub outcome: ExitStatus,
     /// Message for standard error, with the place and the remedy, without the last newline.
     pub message: String,
 }
 
 impl Failure {
     /// Creates a failure with this outcome and message.
-    pub fn new(outcome: Outcome, message: impl Into<String>) -> Failure {
+    pub fn new(outcome: ExitStatus, message: impl Into<String>) -> Failure {
         Failure {
             outcome,
             message: message.into(),

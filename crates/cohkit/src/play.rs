@@ -3,21 +3,21 @@
 use crate::composed::Texts;
 use crate::console::Console;
 use crate::options::Play as Options;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::playing::{Play, Played, Request, TWO_LEVELS};
 use crate::protocols::Source;
 use crate::sim::{failed, failure, platform, shown, WIDTH};
 use crate::simulate::{set, warnings, NotRun};
-use crate::{deliver, exhaustive, files, rtl, watched};
+use crate::{deliver, exhaustive, files, observers, rtl};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
-use cohkit_sim::components::hosts::Taken;
+use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
 use std::fmt::Write;
 use std::time::Instant;
 
-pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
             .find(|shipped| shipped.name == options.application);
         if let Some(shipped) = shipped {
             deliver(&numbers(shipped), &options.output, console)?;
-            return Ok(Outcome::Yes);
+            return Ok(ExitStatus::Success);
         }
     }
     let colour = console.terminal.colour;
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     } else {
         let mut text = report(&play, &played, &charts);
         if let Ok(played) = &played {
-            text.push_str(&watched::text(
+            text.push_str(&observers::text(
                 &played.statistics,
                 charts.width.unwrap_or(WIDTH),
             ));
@@ -93,11 +93,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     };
     deliver(&text, &options.output, console)?;
     Ok(match played {
-        Ok(_) => Outcome::Yes,
-        Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
+        Ok(_) => ExitStatus::Success,
+        Err(failure) if failure.kind == FailureKind::NoProgress => ExitStatus::Undecided,
         // Application and protocol are incompatible; neither is wrong by itself.
-        Err(failure) if failure.kind == FailureKind::Incompatible => Outcome::BadInput,
-        Err(_) => Outcome::No,
+        Err(failure) if failure.kind == FailureKind::Incompatible => ExitStatus::BadInput,
+        Err(_) => ExitStatus::Violated,
     })
 }
 
@@ -207,13 +207,13 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
 }
 
 /// Messages and bytes between hosts, and bytes on meshes inside them, as text; empty without hosts.
-fn between(traffic: &[(String, Taken)]) -> String {
+fn between(traffic: &[(String, TrafficTotals)]) -> String {
     let mut text = String::new();
     for (name, taken) in traffic {
         if text.is_empty() {
             text = "between hosts  messages         bytes  bytes on meshes\n".into();
         }
-        let Taken {
+        let TrafficTotals {
             between,
             between_bytes,
             mesh_bytes,

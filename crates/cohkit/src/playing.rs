@@ -2,19 +2,19 @@
 
 use crate::explained;
 use crate::files;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
+use crate::parallel::{self, run_each};
 use crate::protocols::Source;
-use crate::several_runs::{self, run_each};
 use crate::simulate::{add_host, failure_json, warnings, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{visit_on, Parameter, Visitor, ALL, OF_GENERATED};
-use cohkit_sim::course::{Course, Quarter};
+use cohkit_sim::combined_scenario::Several;
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
+use cohkit_sim::rate_sampler::{Quarter, RateSampler};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
-use cohkit_sim::several::Several;
 use cohkit_sim::simulation::{
     play_watched, play_while, HostSpace, NoScenario, RunError, Setup, Simulation,
 };
@@ -345,7 +345,7 @@ impl Play {
             Ok(both) => Ok(Ok(both)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
-                Outcome::Interrupted,
+                ExitStatus::Interrupted,
                 "interrupted",
             ))),
             Err(RunError::Setup(what)) => Err(wrong(what)),
@@ -443,7 +443,7 @@ pub fn play_all(
     cancel: &AtomicBool,
     ended: &AtomicU64,
 ) -> Result<Vec<Value>, NotRun> {
-    run_each(plays, several_runs::threads(threads), |play| {
+    run_each(plays, parallel::threads(threads), |play| {
         let begun = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
         ended.fetch_add(1, Ordering::Relaxed);
@@ -452,7 +452,7 @@ pub fn play_all(
 }
 
 /// Quarters of the events counted since `begin`: the number in each, and its duration in nanoseconds.
-fn course_json(course: &Course, begin: u64) -> Value {
+fn course_json(course: &RateSampler, begin: u64) -> Value {
     let quarters = course.quarters(begin);
     let plain = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
     json!(quarters.map(|quarters| quarters.iter().map(plain).collect::<Vec<_>>()))

@@ -2,9 +2,9 @@
 //! means that the program failed.
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
-use crate::outside::{self, Outside};
-use crate::{beside, files, options};
+use crate::guest_io::{self, GuestIo};
+use crate::outcome::{ExitStatus, Failure};
+use crate::{files, options, run_near_memory};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::machine::loaded;
 use cohkit_riscv::channel;
@@ -18,14 +18,17 @@ const TURN: u64 = 1 << 22;
 /// Default limit on instructions; a run of this length takes a minute or two.
 const MOST: u64 = 10_000_000_000;
 
-pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitStatus, Failure> {
     let shown = options.program.display();
     let bad = |reason: &str| {
         let help = match reason.contains("\n  help: ") {
             true => "",
             false => "\n  help: docs/riscv.md shows how a program is compiled, and docs/nearmemory.md those for a host",
         };
-        Failure::new(Outcome::BadInput, format!("error: {shown}: {reason}{help}"))
+        Failure::new(
+            ExitStatus::BadInput,
+            format!("error: {shown}: {reason}{help}"),
+        )
     };
     let file = files::read_bytes(
         &options.program,
@@ -38,12 +41,12 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
             "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it, before the host's program",
         ));
     }
-    let folder = options.files.as_deref().map(outside::real).transpose()?;
+    let folder = options.files.as_deref().map(guest_io::real).transpose()?;
     let command = options.arguments.join(" ");
     let loaded = loaded(&image, options.memory << 20, &command).map_err(|reason| bad(&reason))?;
-    let outside = Outside::new(console, folder);
+    let outside = GuestIo::new(console, folder);
     match options.beside() {
-        true => beside::run(options, &file, &image, loaded, outside),
+        true => run_near_memory::run(options, &file, &image, loaded, outside),
         false => alone(options, &file, &image, loaded, outside),
     }
 }
@@ -54,8 +57,8 @@ fn alone(
     file: &[u8],
     image: &Image,
     ((mut memory, _), mut system): ((Flat, u64), System),
-    mut outside: Outside,
-) -> Result<Outcome, Failure> {
+    mut outside: GuestIo,
+) -> Result<ExitStatus, Failure> {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     // Initial stack pointer; programs with a C library set their own.
@@ -88,29 +91,29 @@ fn alone(
             return Err(failure);
         }
         match ended {
-            Some(Served::Exit(0)) => break Outcome::Yes,
+            Some(Served::Exit(0)) => break ExitStatus::Success,
             Some(Served::Exit(code)) => {
                 outside.say(&format!("the program ends with code {code}"));
-                break Outcome::No;
+                break ExitStatus::Violated;
             }
             Some(Served::Exception(exception)) => {
                 let instruction = instruction(&hart, &memory);
-                let place = outside::place(file, image, hart.pc, &instruction);
-                let origin = outside::jump_origin(file, image, &exception, hart.jumped_from());
+                let place = guest_io::place(file, image, hart.pc, &instruction);
+                let origin = guest_io::jump_origin(file, image, &exception, hart.jumped_from());
                 let shown = options.program.display();
-                let help = beside::needs_cores(&exception);
-                let why = outside::stack_size(&exception, options.memory);
+                let help = run_near_memory::needs_cores(&exception);
+                let why = guest_io::stack_size(&exception, options.memory);
                 outside.say(&format!(
                     "error: {shown}: {exception}{why}, at {place}{origin}{help}"
                 ));
-                break Outcome::No;
+                break ExitStatus::Violated;
             }
             Some(Served::Done) | None => {}
         }
         if outside.console.is_interrupted() {
             outside.flush();
             let told = format!("interrupted\n{}", stands(file, image, &hart, &memory));
-            return Err(Failure::new(Outcome::Interrupted, told));
+            return Err(Failure::new(ExitStatus::Interrupted, told));
         }
         if hart.csrs.instret >= most {
             outside.say(&format!(
@@ -118,11 +121,11 @@ fn alone(
                 counted(most, "instruction"),
                 stands(file, image, &hart, &memory)
             ));
-            break Outcome::Undecided;
+            break ExitStatus::Undecided;
         }
     };
     outside.flush();
-    if outcome == Outcome::No {
+    if outcome == ExitStatus::Violated {
         outside.tell_missing(&[]);
     }
     if options.timed {
@@ -140,7 +143,7 @@ fn alone(
 
 /// Current position of the program.
 fn stands(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
-    let place = outside::place(file, image, hart.pc, &instruction(hart, memory));
+    let place = guest_io::place(file, image, hart.pc, &instruction(hart, memory));
     format!("the program stands at {place}")
 }
 

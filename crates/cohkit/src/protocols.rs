@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::files;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
@@ -47,12 +47,12 @@ impl Wrong {
         match self {
             Wrong::Refused(refusal) => {
                 let message = format!("error: {}: {}", path.display(), refused(&refusal));
-                Failure::new(Outcome::BadInput, message)
+                Failure::new(ExitStatus::BadInput, message)
             }
             Wrong::Input { what, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
                 let message = format!("error: {}: {what}{help}", path.display());
-                Failure::new(Outcome::BadInput, message)
+                Failure::new(ExitStatus::BadInput, message)
             }
             Wrong::Failure(failure) => failure,
         }
@@ -115,8 +115,8 @@ impl Source {
         let path = self.path.display().to_string();
         match text::parse_sized(&self.text, &given) {
             Ok(protocol) => Ok(Source { protocol, ..self }),
-            Err(text::Unsized::Size(what)) => Err(what),
-            Err(text::Unsized::Text(errors)) => {
+            Err(text::ParameterError::Size(what)) => Err(what),
+            Err(text::ParameterError::Text(errors)) => {
                 let errors = errors
                     .iter()
                     .map(|error| error.render(&path, &self.text, false));
@@ -173,7 +173,7 @@ impl Source {
             let known = self.protocol.systems.iter();
             let help = suggestion(name, "system", known.map(|system| system.name.as_str()));
             let said = format!("error: no system is named `{name}`\n  help: {help}");
-            return Err(Failure::new(Outcome::BadInput, said));
+            return Err(Failure::new(ExitStatus::BadInput, said));
         };
         let sized = system.sized.as_deref().cloned();
         Ok(Source {
@@ -192,7 +192,7 @@ impl Source {
     /// Failure: no home can be constructed from this form of protocol.
     pub(crate) fn refusal(&self, refusal: &Refusal, colour: bool) -> Failure {
         let error = self.error(&refused(refusal), refusal.span, None, colour);
-        Failure::new(Outcome::BadInput, error)
+        Failure::new(ExitStatus::BadInput, error)
     }
 
     /// Failure without a home to run: none can be constructed from this form of protocol, or it has a fault, which
@@ -206,7 +206,7 @@ impl Source {
         match error {
             ConstructionError::Refused(refusal) => self.refusal(refusal, colour),
             ConstructionError::Fault(fault) => {
-                Failure::new(Outcome::No, self.fault(fault, charts, colour))
+                Failure::new(ExitStatus::Violated, self.fault(fault, charts, colour))
             }
         }
     }
@@ -260,7 +260,10 @@ impl Source {
 pub(crate) fn shown(path: &Path, text: &str, errors: &[Diagnostic], colour: bool) -> Failure {
     let file = path.display().to_string();
     let errors = errors.iter().map(|error| error.render(&file, text, colour));
-    Failure::new(Outcome::BadInput, errors.collect::<Vec<_>>().join("\n\n"))
+    Failure::new(
+        ExitStatus::BadInput,
+        errors.collect::<Vec<_>>().join("\n\n"),
+    )
 }
 
 /// Formats an error at a byte range of a file, for a terminal.

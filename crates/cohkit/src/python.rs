@@ -1,6 +1,6 @@
 //! Commands that Python implements: passed to `python -m cohkit` of a Python that has the package.
 
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use cohkit_rtl::tool;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Answer of a Python to [`PROBE`].
 #[derive(PartialEq, Eq, Debug)]
-enum Asked {
+enum PackageAnswer {
     Has,
     Lacks,
     /// No program has this name.
@@ -27,24 +27,24 @@ enum Asked {
 }
 
 /// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
-pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome, Failure> {
+pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
     let mut asked = String::new();
     let mut found = None;
     for python in candidates() {
         let what = match ask(&python, LIMIT) {
-            Asked::Has => {
+            PackageAnswer::Has => {
                 found = Some(python);
                 break;
             }
-            Asked::Lacks => "does not have it".to_string(),
-            Asked::Absent => "is not installed".to_string(),
-            Asked::Fails(why) => format!("cannot be asked: {why}"),
+            PackageAnswer::Lacks => "does not have it".to_string(),
+            PackageAnswer::Absent => "is not installed".to_string(),
+            PackageAnswer::Fails(why) => format!("cannot be asked: {why}"),
         };
         asked += &format!("\n  `{}` {what}", python.display());
     }
     let Some(python) = found else {
         return Err(Failure::new(
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             format!(
                 "error: `cohkit {command}` needs the Python package cohkit{asked}\n  \
                  help: `pip install .` in Cohkit's repository installs it with a command beside it; Python 3.11 is needed"
@@ -57,7 +57,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
     became(&mut python).map_err(|error| {
         let program = python.get_program().to_string_lossy();
         Failure::new(
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             format!("error: `{program}` cannot be run: {error}"),
         )
     })
@@ -71,10 +71,10 @@ pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
     let (mut first, mut why) = (None, None);
     for python in candidates() {
         match ask(&python, limit) {
-            Asked::Has => return Ok((python, true)),
-            Asked::Lacks => first = first.or(Some(python)),
-            Asked::Absent => {}
-            Asked::Fails(what) => {
+            PackageAnswer::Has => return Ok((python, true)),
+            PackageAnswer::Lacks => first = first.or(Some(python)),
+            PackageAnswer::Absent => {}
+            PackageAnswer::Fails(what) => {
                 why = why.or(Some(format!(
                     "`{}` cannot be asked: {what}",
                     python.display()
@@ -115,30 +115,30 @@ fn candidates() -> Vec<PathBuf> {
     found
 }
 
-fn ask(python: &Path, limit: Duration) -> Asked {
+fn ask(python: &Path, limit: Duration) -> PackageAnswer {
     let mut command = Command::new(python);
     let output = match tool::within(command.args(["-P", "-c", PROBE]), limit) {
         Ok(Some(output)) => output,
         Ok(None) => {
-            return Asked::Fails(format!(
+            return PackageAnswer::Fails(format!(
                 "it does not answer within {} seconds",
                 limit.as_secs()
             ))
         }
         Err(error) if error.kind() == ErrorKind::NotFound && !python.is_file() => {
-            return Asked::Absent
+            return PackageAnswer::Absent
         }
-        Err(error) => return Asked::Fails(error.to_string()),
+        Err(error) => return PackageAnswer::Fails(error.to_string()),
     };
     match output.status.code() {
-        Some(0) => Asked::Has,
+        Some(0) => PackageAnswer::Has,
         // Python also exits with 1 if even the parent package is missing.
-        Some(1) => Asked::Lacks,
+        Some(1) => PackageAnswer::Lacks,
         _ => {
             let said = String::from_utf8_lossy(&output.stderr);
             let first = said.lines().next().unwrap_or_default();
             let status = output.status;
-            Asked::Fails(match first {
+            PackageAnswer::Fails(match first {
                 "" => format!("it ends with {status}"),
                 _ => format!("it ends with {status}: {first}"),
             })
@@ -148,26 +148,26 @@ fn ask(python: &Path, limit: Duration) -> Asked {
 
 /// Replaces this process by the program, so that signals and the terminal are its own. Returns only on an error.
 #[cfg(unix)]
-fn became(program: &mut Command) -> std::io::Result<Outcome> {
+fn became(program: &mut Command) -> std::io::Result<ExitStatus> {
     use std::os::unix::process::CommandExt;
     Err(program.exec())
 }
 
 /// Runs the program, and returns the outcome for its exit code.
 #[cfg(not(unix))]
-fn became(program: &mut Command) -> std::io::Result<Outcome> {
+fn became(program: &mut Command) -> std::io::Result<ExitStatus> {
     let code = program.status()?.code();
     let outcomes = [
-        Outcome::Yes,
-        Outcome::No,
-        Outcome::BadInput,
-        Outcome::Undecided,
-        Outcome::CouldNotRun,
+        ExitStatus::Success,
+        ExitStatus::Violated,
+        ExitStatus::BadInput,
+        ExitStatus::Undecided,
+        ExitStatus::CouldNotRun,
     ];
     let known = outcomes
         .into_iter()
         .find(|outcome| code == Some(i32::from(outcome.code())));
-    Ok(known.unwrap_or(Outcome::Interrupted))
+    Ok(known.unwrap_or(ExitStatus::Interrupted))
 }
 
 #[cfg(all(test, unix))]
@@ -208,18 +208,21 @@ mod tests {
             fs::set_permissions(&file, mode).expect("own file");
             ask(&file, LIMIT)
         };
-        assert_eq!(python("has", "#!/bin/sh\nexit 0\n"), Asked::Has);
-        assert_eq!(python("lacks", "#!/bin/sh\nexit 1\n"), Asked::Lacks);
+        assert_eq!(python("has", "#!/bin/sh\nexit 0\n"), PackageAnswer::Has);
+        assert_eq!(python("lacks", "#!/bin/sh\nexit 1\n"), PackageAnswer::Lacks);
         let old = python("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
-        assert!(matches!(old, Asked::Fails(why) if why.ends_with(": unknown option -P")));
+        assert!(matches!(old, PackageAnswer::Fails(why) if why.ends_with(": unknown option -P")));
         assert!(matches!(
             python("broken", "#!/nonexistent/sh\n"),
-            Asked::Fails(_)
+            PackageAnswer::Fails(_)
         ));
         assert!(matches!(
             python("killed", "#!/bin/sh\nkill -9 $$\n"),
-            Asked::Fails(_)
+            PackageAnswer::Fails(_)
         ));
-        assert_eq!(ask(&folder.path().join("none"), LIMIT), Asked::Absent);
+        assert_eq!(
+            ask(&folder.path().join("none"), LIMIT),
+            PackageAnswer::Absent
+        );
     }
 }

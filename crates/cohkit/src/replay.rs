@@ -1,10 +1,10 @@
 //! `cohkit check --replay`: replays counterexamples on their models.
 
-use crate::asked::{self, systems};
+use crate::check_request::{self, systems};
 use crate::console::Console;
 use crate::judge::{self, NoModel, Systems};
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::{Source, Wrong};
 use crate::verdict::{counterexample, kind, OUR_LIMIT};
 use crate::{deliver, explanation, files, models};
@@ -24,7 +24,11 @@ use serde_json::{json, Map, Value};
 use std::path::Path;
 
 /// Replays the counterexamples of a file.
-pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    options: &Check,
+    file: &Path,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
     let [text] = &options.files[..] else {
         return Err(input(
             file,
@@ -37,7 +41,7 @@ pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result
         file,
         text,
         charts: options.output.charts(console.terminal),
-        outcome: Outcome::Yes,
+        outcome: ExitStatus::Success,
         values: Vec::new(),
         told: String::new(),
     };
@@ -62,7 +66,7 @@ struct Replayed<'a> {
     /// Protocol file or model for the replay.
     text: &'a Path,
     charts: Text,
-    outcome: Outcome,
+    outcome: ExitStatus,
     values: Vec<Value>,
     told: String,
 }
@@ -79,8 +83,8 @@ impl Replayed<'_> {
         let asked =
             |system: &String| options.systems.is_empty() || options.systems.contains(system);
         let mine = self.mine(recordings, protocol, |of| match of {
-            Of::System(name, system) => name == protocol && asked(system),
-            Of::Model(_) => false,
+            Subject::System(name, system) => name == protocol && asked(system),
+            Subject::Model(_) => false,
         })?;
         for recording in mine {
             let chosen = recording
@@ -96,11 +100,11 @@ impl Replayed<'_> {
                 NoModel::Fault(fault) => {
                     let colour = console.terminal.colour;
                     let fault = source.fault(&fault, &self.charts, colour);
-                    Failure::new(Outcome::BadInput, fault)
+                    Failure::new(ExitStatus::BadInput, fault)
                 }
             })?;
             if console.is_interrupted() {
-                return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+                return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
             }
             let [(system, candidates)] = &models[..] else {
                 let names: Vec<String> = (models.iter())
@@ -130,10 +134,10 @@ impl Replayed<'_> {
         options: &Check,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let model = models::read(self.text, asked::reading(options), console)?;
+        let model = models::read(self.text, check_request::reading(options), console)?;
         let mine = self.mine(recordings, &model.name, |of| match of {
-            Of::Model(name) => *name == model.name,
-            Of::System(..) => false,
+            Subject::Model(name) => *name == model.name,
+            Subject::System(..) => false,
         })?;
         for recording in mine {
             let title = &model.name;
@@ -150,7 +154,7 @@ impl Replayed<'_> {
         &self,
         recordings: &'r [Recording],
         name: &str,
-        is_mine: impl Fn(&Of) -> bool,
+        is_mine: impl Fn(&Subject) -> bool,
     ) -> Result<Vec<&'r Recording>, Failure> {
         let mine = recordings.iter();
         let mine: Vec<&Recording> = mine
@@ -161,8 +165,8 @@ impl Replayed<'_> {
         }
         let of = |recording: &Recording| {
             Some(match recording.of.as_ref()? {
-                Of::System(protocol, system) => format!("`{protocol} {system}`"),
-                Of::Model(model) => format!("`{model}`"),
+                Subject::System(protocol, system) => format!("`{protocol} {system}`"),
+                Subject::Model(model) => format!("`{model}`"),
             })
         };
         let others: Vec<String> = recordings.iter().filter_map(of).collect();
@@ -236,22 +240,22 @@ impl Replayed<'_> {
         let is_chart = !model.agents.is_empty();
         let (outcome, word, told) = match &ending {
             Ending::Violated { property, message } => (
-                Outcome::No,
+                ExitStatus::Violated,
                 "violated",
                 Some((kind(property), property.to_string(), message.clone())),
             ),
             Ending::Exceeded(limit) if is_chart => (
-                Outcome::Undecided,
+                ExitStatus::Undecided,
                 "undecided",
                 Some(("capacity", limit.clone(), format!("{limit}: {OUR_LIMIT}"))),
             ),
             Ending::Exceeded(limit) => (
-                Outcome::Undecided,
+                ExitStatus::Undecided,
                 "undecided",
                 Some(("limit", limit.clone(), limit.clone())),
             ),
-            Ending::Sound => (Outcome::Yes, "sound", None),
-            Ending::Open => (Outcome::Undecided, "undecided", None),
+            Ending::Sound => (ExitStatus::Success, "sound", None),
+            Ending::Open => (ExitStatus::Undecided, "undecided", None),
         };
         self.outcome = self.outcome.max(outcome);
         let verdict = match &told {
@@ -260,7 +264,7 @@ impl Replayed<'_> {
             {
                 format!("{word}: {name}")
             }
-            Some((_, name, message)) if outcome == Outcome::Undecided => {
+            Some((_, name, message)) if outcome == ExitStatus::Undecided => {
                 format!("{word}: {}", if is_chart { message } else { name })
             }
             Some((_, name, message)) => format!("{word}: {name}: {message}"),
@@ -349,7 +353,7 @@ impl Candidate {
 }
 
 /// Subject of a counterexample.
-enum Of {
+enum Subject {
     /// Names of a protocol and of its system.
     System(String, String),
     Model(String),
@@ -358,7 +362,7 @@ enum Of {
 /// A counterexample that was read from a file.
 struct Recording {
     /// Subject, if the file states it.
-    of: Option<Of>,
+    of: Option<Subject>,
     /// Numbers of remotes and lines, if the file states them.
     size: Option<(u8, u8)>,
     /// Property that the counterexample claims to violate.
@@ -369,7 +373,7 @@ struct Recording {
 impl Recording {
     /// System of the counterexample: the declared one with its name, or else one of the same size.
     fn systems(&self, source: &Source) -> Option<Systems> {
-        let Some(Of::System(_, name)) = &self.of else {
+        let Some(Subject::System(_, name)) = &self.of else {
             return None;
         };
         let declared = &source.protocol.systems;
@@ -386,7 +390,7 @@ impl Recording {
 fn input(file: &Path, what: impl AsRef<str>, help: &str) -> Failure {
     let (file, what) = (file.display(), what.as_ref());
     Failure::new(
-        Outcome::BadInput,
+        ExitStatus::BadInput,
         format!("error: {file}: {what}\n  help: {help}"),
     )
 }
@@ -474,9 +478,9 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         _ => None,
     };
     let system = text(&whole, "protocol").zip(text(&whole, "system"));
-    let of = system.map(|(protocol, system)| Of::System(protocol, system));
+    let of = system.map(|(protocol, system)| Subject::System(protocol, system));
     Ok(Some(Recording {
-        of: of.or_else(|| text(&whole, "model").map(Of::Model)),
+        of: of.or_else(|| text(&whole, "model").map(Subject::Model)),
         size: number("remotes").zip(number("lines")),
         claim,
         trace,

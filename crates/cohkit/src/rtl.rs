@@ -9,7 +9,7 @@ mod synth;
 use crate::console::Console;
 use crate::files;
 use crate::options::{self, RtlCommand};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Busy;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
@@ -25,7 +25,7 @@ use cohkit_rtl::sources::HOME;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitStatus, Failure> {
     match &options.command {
         RtlCommand::Emit(options) => emit(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
@@ -39,7 +39,10 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
     let colour = console.terminal.colour;
     let wrong = |what: &str, span, help: Option<&str>| {
         let title = format!("the hardware cannot hold this home: {what}");
-        Failure::new(Outcome::BadInput, source.error(&title, span, help, colour))
+        Failure::new(
+            ExitStatus::BadInput,
+            source.error(&title, span, help, colour),
+        )
     };
     let (home, rights) = match &source.protocol.home {
         Home::Policy(_) => {
@@ -83,7 +86,7 @@ fn file_name(path: &Path) -> String {
 }
 
 fn interrupted() -> Failure {
-    Failure::new(Outcome::Interrupted, "interrupted; nothing was written")
+    Failure::new(ExitStatus::Interrupted, "interrupted; nothing was written")
 }
 
 /// Returns the library of a home; builds it in the folder `cache` if it is missing.
@@ -113,10 +116,10 @@ fn not_built(error: BuildError) -> Failure {
         BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
         BuildError::Stopped => return interrupted(),
     };
-    Failure::new(Outcome::CouldNotRun, message)
+    Failure::new(ExitStatus::CouldNotRun, message)
 }
 
-fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failure> {
+fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let name = &source.protocol.name;
@@ -180,5 +183,5 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
         )
     };
     console.print(&result)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }

@@ -3,7 +3,7 @@
 use crate::composed::{Composed, Texts};
 use crate::console::Console;
 use crate::options::Sim;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Bar;
 use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
@@ -11,7 +11,7 @@ use crate::simulate::{
     Simulation,
 };
 use crate::table::wrap;
-use crate::{deliver, files, rtl, summary, watched};
+use crate::{deliver, files, observers, rtl, summary};
 use cohkit_chart::Text;
 use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
@@ -28,7 +28,7 @@ use std::time::Instant;
 /// Width of text that does not go to a terminal, in columns.
 pub(crate) const WIDTH: usize = 100;
 
-pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long run.
     let files = options.output.out.iter().chain(&options.trace);
     for file in files.chain(&options.watched.drawn.timeline) {
@@ -93,9 +93,9 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     };
     deliver(&text, &options.output, console)?;
     Ok(match ended {
-        Ok(_) => Outcome::Yes,
-        Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
-        Err(_) => Outcome::No,
+        Ok(_) => ExitStatus::Success,
+        Err(failure) if failure.kind == FailureKind::NoProgress => ExitStatus::Undecided,
+        Err(_) => ExitStatus::Violated,
     })
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
 
 /// Writes the events on one line.
 fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
-    let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
+    let wrong = |what: String| Failure::new(ExitStatus::BadInput, format!("error: {what}"));
     let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
     let at_rest = true;
     let told = Trace { sequence, at_rest }.json();
@@ -148,7 +148,7 @@ fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), F
 
 /// Rejects a line that nothing accesses, as there would be nothing to report.
 fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
-    let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
+    let wrong = |what: String| Failure::new(ExitStatus::BadInput, format!("error: {what}"));
     let lines = match (&setup.host, side) {
         (_, Side::Device) => setup.workload.lines,
         (Some(host), Side::Host) => (host.workloads.iter())
@@ -201,7 +201,7 @@ pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
         NotRun::Trace { file, error } => trace_error(&file, &error, colour),
         NotRun::NoHome(source, error) => return source.no_home(&error, &Text::default(), colour),
     };
-    Failure::new(Outcome::BadInput, message)
+    Failure::new(ExitStatus::BadInput, message)
 }
 
 /// Error of a memory trace, with the line where it is.
@@ -301,7 +301,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         text.push_str("\nthe host's memory:\n");
         rows(&mut text, host, width);
     }
-    text.push_str(&watched::text(statistics, width));
+    text.push_str(&observers::text(statistics, width));
     text
 }
 

@@ -2,11 +2,11 @@
 
 use crate::composed::Texts;
 use crate::explained;
-pub use crate::not_run::NotRun;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
+use crate::parallel::{self, run_each};
 use crate::protocols::Source;
-use crate::several_runs::{self, run_each};
-use crate::work::{Kind, Trace, Work};
+pub use crate::run_error::NotRun;
+use crate::workload::{Kind, Trace, Work};
 use crate::{shipped, size};
 use cohkit_base::words::{counted, did_you_mean};
 use cohkit_protocol::controller::{Access, Controller};
@@ -329,7 +329,7 @@ impl Simulation {
             Ok(statistics) => Ok(Ok(statistics)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
-                Outcome::Interrupted,
+                ExitStatus::Interrupted,
                 "interrupted",
             ))),
             Err(RunError::Setup(what)) => Err(cannot(what)),
@@ -753,7 +753,7 @@ fn recorded(
 /// # Errors
 /// A single simulation does not fit into memory.
 pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
-    let most = several_runs::threads(threads);
+    let most = parallel::threads(threads);
     let mut needs: Vec<u64> = simulations
         .iter()
         .map(|simulation| simulation.memory())
@@ -773,7 +773,7 @@ pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Resu
             .max();
         let shown = units::show(written.unwrap_or(0), Unit::Bytes);
         return Err(NotRun::Failure(Failure::new(
-            Outcome::CouldNotRun,
+            ExitStatus::CouldNotRun,
             format!("error: what is written, {shown}, does not fit into the memory that is free here\n  help: a smaller region, or fewer accesses"),
         )));
     }

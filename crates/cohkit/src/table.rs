@@ -1,7 +1,7 @@
 //! `cohkit table`: prints an agent's controller.
 
 use crate::console::Console;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use crate::tabulate::{tabulate, Table};
 use crate::{deliver, options};
@@ -10,15 +10,16 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
 use std::fmt::Write;
 
-pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let charts = options.output.charts(console.terminal);
     let colour = console.terminal.colour;
-    let fault = |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
+    let fault =
+        |fault: &Fault| Failure::new(ExitStatus::Violated, source.fault(fault, &charts, colour));
     let table = tabulate(&source, options.agent, options.merged, console.interrupted);
     let table = table.map_err(|error| source.no_home(&error, &charts, colour))?;
     let Some(table) = table else {
-        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     };
     let result = if options.output.form.json {
         options.output.form.told(table.json(&source), console)
@@ -30,7 +31,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
     deliver(&result, &options.output, console)?;
     match &table.fault {
         Some(found) => Err(fault(found)),
-        None => Ok(Outcome::Yes),
+        None => Ok(ExitStatus::Success),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::options::Trace as Options;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::sequence::{Action, Sequence};
@@ -16,13 +16,13 @@ use std::path::Path;
 /// A trace with its verdict.
 type Judged = (Trace, Result<Summary, Refused>);
 
-pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
     let source = Source::read(&options.protocol, console)?.sized(&options.size);
     let source =
-        source.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
+        source.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
     let text = files::read(&options.file)?;
     let found = traces(&text).map_err(|what| bad(&options.file, &what, "what has made it?"))?;
     if found.is_empty() {
@@ -46,14 +46,14 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     };
     deliver(&said, &options.output, console)?;
     Ok(match judged.iter().all(|(_, result)| result.is_ok()) {
-        true => Outcome::Yes,
-        false => Outcome::No,
+        true => ExitStatus::Success,
+        false => ExitStatus::Violated,
     })
 }
 
 fn bad(file: &Path, what: &str, help: &str) -> Failure {
     let message = format!("error: {}: {what}\n  help: {help}", file.display());
-    Failure::new(Outcome::BadInput, message)
+    Failure::new(ExitStatus::BadInput, message)
 }
 
 fn judged(

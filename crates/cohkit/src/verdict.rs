@@ -2,7 +2,7 @@
 
 use crate::coverage::Covered;
 use crate::explanation;
-use crate::outcome::Outcome;
+use crate::outcome::ExitStatus;
 use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
@@ -52,10 +52,10 @@ pub enum Finding<'a> {
 
 impl Verdict<'_> {
     /// Outcome that determines the exit code.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ExitStatus {
         match &self.finding {
             Finding::Searched(report) => outcome(report),
-            Finding::Construction(_) => Outcome::No,
+            Finding::Construction(_) => ExitStatus::Violated,
         }
     }
 
@@ -235,15 +235,15 @@ impl Verdict<'_> {
 }
 
 /// Outcome of a search for the exit code.
-pub(crate) fn outcome(report: &Report) -> Outcome {
+pub(crate) fn outcome(report: &Report) -> ExitStatus {
     match &report.outcome {
-        cohkit_engine::Outcome::Verified => Outcome::Yes,
-        cohkit_engine::Outcome::Violated { .. } => Outcome::No,
+        cohkit_engine::Outcome::Verified => ExitStatus::Success,
+        cohkit_engine::Outcome::Violated { .. } => ExitStatus::Violated,
         cohkit_engine::Outcome::Undecided {
             reason: Reason::Interrupted,
-        } => Outcome::Interrupted,
+        } => ExitStatus::Interrupted,
         cohkit_engine::Outcome::Undecided { .. } | cohkit_engine::Outcome::Exceeded { .. } => {
-            Outcome::Undecided
+            ExitStatus::Undecided
         }
     }
 }

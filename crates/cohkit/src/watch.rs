@@ -9,7 +9,7 @@ use crate::composed;
 use crate::console::Console;
 use crate::files;
 use crate::options::Check;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use cohkit_protocol::text;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 
 /// Checks, and checks again after each change, until the command is interrupted. A change cancels the check in
 /// progress.
-pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, Failure> {
     for file in &options.files {
         let from = files::named(file);
         let metadata = from.metadata();
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         {
             let shown = file.display();
             return Err(Failure::new(
-                Outcome::BadInput,
+                ExitStatus::BadInput,
                 format!("error: {shown}: cannot be watched, as it is no plain file\n  help: leave `--watch` out"),
             ));
         }
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         match result {
             _ if console.is_interrupted() => return stopped(),
             // A cancelled check is repeated.
-            Err(failure) if failure.outcome == Outcome::Interrupted => {}
+            Err(failure) if failure.outcome == ExitStatus::Interrupted => {}
             // An invalid command line stays invalid.
             Err(failure) if first => return Err(failure),
             Err(failure) => console.say(&failure.message),
@@ -94,8 +94,8 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     }
 }
 
-fn stopped() -> Result<Outcome, Failure> {
-    Err(Failure::new(Outcome::Interrupted, "interrupted"))
+fn stopped() -> Result<ExitStatus, Failure> {
+    Err(Failure::new(ExitStatus::Interrupted, "interrupted"))
 }
 
 /// First file that has changed.

@@ -228,11 +228,11 @@ impl Builder {
     /// Declares that the values of a range are interchangeable names. In the ranges of `optional`, 0 means none, and
     /// every other value is a name plus one.
     pub fn interchangeable(&mut self, names: TypeId, optional: Vec<TypeId>) {
-        self.model.interchangeable = Some(Interchangeable { names, optional });
+        self.model.interchangeable = Some(SymmetricType { names, optional });
     }
 
     /// Sets the renderer of the model's traces.
-    pub fn teller(&mut self, teller: &'static dyn Teller) {
+    pub fn teller(&mut self, teller: &'static dyn TraceRenderer) {
         self.model.teller = Some(teller);
     }
 

@@ -65,6 +65,8 @@
 extern crate self as cohkit_engine;
 
 pub mod build;
+#[cfg(test)]
+mod compaction_tests;
 mod compile;
 pub mod components;
 pub mod coverage;
@@ -76,19 +78,17 @@ pub mod memory;
 pub mod model;
 mod native;
 mod number;
-#[cfg(test)]
-mod omissions;
-pub mod order;
 mod program;
 pub mod replay;
 pub mod report;
 pub mod search;
 pub mod simulate;
 mod store;
-pub mod story;
 mod symmetry;
+pub mod symmetry_check;
 mod threads;
 pub mod trace;
+pub mod trace_events;
 pub mod undefined;
 pub mod validate;
 mod view;

@@ -12,7 +12,7 @@
 
 use crate::number::Arithmetic;
 pub use crate::number::{Number, UNDEFINED};
-use crate::story::Story;
+use crate::trace_events::TraceEvents;
 use std::fmt;
 
 cohkit_base::index!(
@@ -80,9 +80,9 @@ pub struct Model {
     /// Names of the agents, in the order of their lifelines in a chart.
     pub agents: Vec<String>,
     /// Renderer of the model's traces; `None` if traces have no chart.
-    pub teller: Option<&'static dyn Teller>,
+    pub teller: Option<&'static dyn TraceRenderer>,
     /// Ranges that name interchangeable things, if any.
-    pub interchangeable: Option<Interchangeable>,
+    pub interchangeable: Option<SymmetricType>,
 }
 
 /// Numbers that are used like the values of a scalarset: only to distinguish things of one kind.
@@ -90,7 +90,7 @@ pub struct Model {
 /// The builder of the model declares this; the engine does not check it. Permuting the numbers, in all variables and
 /// all indices, must map rules to rules and claims to claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interchangeable {
+pub struct SymmetricType {
     /// Range from 0 on whose values name the things. Types count as this range only if they are declared as it.
     pub names: TypeId,
     /// Ranges in which 0 means none, and every other value is a name plus one.
@@ -583,7 +583,7 @@ pub enum Stmt {
 /// Note that a rule emits when it fires. Notes never change the state, and are evaluated only for traces and coverage.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Note {
-    /// An event for the [`Teller`] of the model.
+    /// An event for the [`TraceRenderer`] of the model.
     Says {
         /// Kind of the event, numbered by the renderer.
         sort: u32,
@@ -641,9 +641,9 @@ impl Piece {
 }
 
 /// Renderer of traces: makes the chart of a path through a model.
-pub trait Teller: fmt::Debug + Sync {
+pub trait TraceRenderer: fmt::Debug + Sync {
     /// Starts the story of a path at its start state. Returns `None` if the model has nothing to draw.
-    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn Story + 'a>>;
+    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn TraceEvents + 'a>>;
 }
 
 /// Error in a model.

@@ -184,7 +184,7 @@ pub(crate) struct Instance {
     /// Values of its parameters; empty if it represents all combinations.
     pub arguments: Vec<Number>,
     /// Parameters and code to enumerate all combinations, if it represents all.
-    pub every: Option<Every>,
+    pub every: Option<ParameterLoop>,
     /// Entry of its guard; `None` if the guard can never hold. Unused for start states.
     pub guard: Option<u32>,
     /// Entry of its body.
@@ -197,7 +197,7 @@ pub(crate) struct Instance {
 
 /// Parameters of an [`Instance`] that represents all their values. Its code reads them from cells.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Every {
+pub(crate) struct ParameterLoop {
     /// Parameters, the slowest varying first.
     pub parameters: Vec<Parameter>,
     /// Entry of code that advances the cells to the next values for which the guard holds. Its verdict is false if none
@@ -215,7 +215,7 @@ pub(crate) struct Parameter {
     pub hi: Number,
 }
 
-impl Every {
+impl ParameterLoop {
     /// Values of a combination, given by its position among all.
     pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, Number)> + '_ {
         let backward = self.parameters.iter().rev().map(move |&parameter| {

@@ -7,7 +7,7 @@ use crate::model::{Deadlock, Model, Number, Violation};
 use crate::program::Program;
 use crate::report::{asserted, stuck, Property};
 use crate::search::Path;
-use crate::trace::{tell, Told, Trace};
+use crate::trace::{tell, ReplayedTrace, Trace};
 use crate::view::View;
 
 /// Judgement of a trace's last state or step.
@@ -48,7 +48,7 @@ pub fn again(
         return Err(error.to_string());
     }
     let settled = match recorded.watched {
-        true => crate::order::findings(model).1,
+        true => crate::symmetry_check::findings(model).1,
         false => Default::default(),
     };
     let program = compile_watching(model, true, settled);
@@ -151,7 +151,12 @@ fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> S
 }
 
 /// Judges the state or step in which a trace ends.
-fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Property>) -> Ending {
+fn judge(
+    model: &Model,
+    program: &Program,
+    told: &mut ReplayedTrace,
+    claim: Option<&Property>,
+) -> Ending {
     if let Some(fault) = told.fault {
         return fault_ending(model, program, told, fault);
     }
@@ -183,7 +188,7 @@ fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Prope
 }
 
 /// Judgement of a last state or step with a fault.
-fn fault_ending(model: &Model, program: &Program, told: &Told, fault: Fault) -> Ending {
+fn fault_ending(model: &Model, program: &Program, told: &ReplayedTrace, fault: Fault) -> Ending {
     match program.explain(model, fault) {
         Ok(Violation { why, limit, .. }) if limit => {
             // The trace describes the orders of loops whose results differ.
@@ -201,7 +206,12 @@ fn fault_ending(model: &Model, program: &Program, told: &Told, fault: Fault) -> 
 }
 
 /// Judges deadlock, drain and liveness in the last state.
-fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>) -> Ending {
+fn reach(
+    model: &Model,
+    program: &Program,
+    told: &ReplayedTrace,
+    claim: Option<&Property>,
+) -> Ending {
     let view = View::whole(program, model.deadlock);
     let from = told.machine.frame[..program.slots.len()].to_vec();
     let quiescent = |explorer: &mut Explorer| {

@@ -3,10 +3,10 @@
 use crate::compile::{compile_apart, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
-use crate::order::Settled;
 use crate::program::{Op, Program};
 use crate::search::{omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
+use crate::symmetry_check::Settled;
 use crate::trace::{found, Trace};
 use crate::view::View;
 use cohkit_base::words::counted;
@@ -119,12 +119,12 @@ pub enum Property {
     Liveness(String),
     /// A property judged by a higher layer, on models of its own.
     #[serde(untagged)]
-    Beyond(Beyond),
+    Beyond(CapacityExceeded),
 }
 
 /// A property of a higher layer, unknown to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Beyond {
+pub struct CapacityExceeded {
     /// Its name.
     pub kind: &'static str,
 }
@@ -231,7 +231,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
 /// Stores of loops that a program checks at run time for dependence on the order of rounds. None if symmetry is off.
 pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
     match options.symmetry {
-        true => crate::order::findings(model).1,
+        true => crate::symmetry_check::findings(model).1,
         false => Settled::new(),
     }
 }

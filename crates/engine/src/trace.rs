@@ -3,10 +3,10 @@
 use crate::compile::{compile, compile_watching};
 use crate::interpret::{Fault, Machine};
 use crate::model::*;
-use crate::order::Settled;
 use crate::program::Program;
 use crate::search::{Path, NO_START};
-use crate::story::{Said, Story};
+use crate::symmetry_check::Settled;
+use crate::trace_events::{Remark, TraceEvents};
 use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -105,7 +105,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
 }
 
 /// A trace, with the machine in its last state.
-pub(crate) struct Told<'a> {
+pub(crate) struct ReplayedTrace<'a> {
     pub trace: Trace,
     /// Machine in the last state.
     pub machine: Machine<'a>,
@@ -118,7 +118,7 @@ pub(crate) fn tell<'a>(
     model: &Model,
     program: &'a Program,
     path: &Path,
-) -> Result<Told<'a>, String> {
+) -> Result<ReplayedTrace<'a>, String> {
     if path.start >= program.start_count() {
         return Err(format!(
             "there is no start state {}; the model has {}, counted from 0",
@@ -214,7 +214,7 @@ pub(crate) fn tell<'a>(
     if let Some(story) = story {
         trace.sequence = story.end();
     }
-    Ok(Told {
+    Ok(ReplayedTrace {
         trace,
         machine,
         fault,
@@ -226,7 +226,7 @@ fn say(
     model: &Model,
     program: &Program,
     machine: &mut Machine,
-    story: &mut Option<Box<dyn Story + '_>>,
+    story: &mut Option<Box<dyn TraceEvents + '_>>,
 ) {
     for (note, values) in std::mem::take(&mut machine.notes) {
         if let Some(story) = story {
@@ -265,7 +265,7 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
 }
 
 /// Event of a note with these values; `None` for a mark.
-pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Said> {
+pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Remark> {
     let Note::Says {
         sort,
         values: own,
@@ -279,7 +279,7 @@ pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Said
         model,
         values: rest.iter(),
     };
-    Some(Said {
+    Some(Remark {
         sort: *sort,
         values: own.to_vec(),
         words: rest.say(words),

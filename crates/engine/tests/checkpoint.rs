@@ -3,7 +3,7 @@
 mod models;
 
 use cohkit_engine::model::Model;
-use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, Engine, Keeper, Reason};
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink, Engine, Reason};
 use cohkit_engine::{check, CheckError, Options, Outcome, Report};
 use cohkit_murphi as murphi;
 use models::Ending;
@@ -27,7 +27,7 @@ struct Shelf {
     full: bool,
 }
 
-impl Keeper for Shelf {
+impl CheckpointSink for Shelf {
     fn is_due(&self) -> bool {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked == self.last {

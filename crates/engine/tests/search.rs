@@ -6,8 +6,8 @@ use cohkit_base::sequence::{Action, Sequence};
 use cohkit_engine::model::*;
 use cohkit_engine::report::{Outcome, Property, Report, Status};
 use cohkit_engine::search::{Engine, Reason};
-use cohkit_engine::story::{Said, Story};
 use cohkit_engine::trace::replay;
+use cohkit_engine::trace_events::{Remark, TraceEvents};
 use cohkit_engine::{check, Options};
 use cohkit_murphi::{read, Dialect};
 use models::Ending;
@@ -328,8 +328,8 @@ struct Hears;
 
 struct Heard(Sequence);
 
-impl Teller for Hears {
-    fn begin<'a>(&self, model: &'a Model, state: &[i64]) -> Option<Box<dyn Story + 'a>> {
+impl TraceRenderer for Hears {
+    fn begin<'a>(&self, model: &'a Model, state: &[i64]) -> Option<Box<dyn TraceEvents + 'a>> {
         let mut heard = Heard(Sequence {
             agents: model.agents.clone(),
             steps: Vec::new(),
@@ -350,8 +350,8 @@ impl Heard {
     }
 }
 
-impl Story for Heard {
-    fn say(&mut self, said: Said) {
+impl TraceEvents for Heard {
+    fn say(&mut self, said: Remark) {
         self.does(format!("{} {:?} {}", said.sort, said.values, said.words));
     }
     fn step(&mut self, rule: &str, before: &[i64], after: &[i64]) {

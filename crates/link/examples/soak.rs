@@ -4,11 +4,11 @@
 //!
 //! `soak --link NAME --count N --seed S`
 
-use cohkit_link::chance::Chance;
+use cohkit_link::bit_errors::Chance;
 use cohkit_link::cxl::{self, Flits, Side};
-use cohkit_link::drive::LANE_BYTE;
 use cohkit_link::layer::Carried;
-use cohkit_link::{ccix, pcie, Drive, End, Layer, Message, Parameters};
+use cohkit_link::testbench::LANE_BYTE;
+use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters, Testbench};
 use std::process::exit;
 
 /// Bytes per lane and one-way delay: 50 ns at 16 GT/s.
@@ -60,8 +60,14 @@ impl Load<'_> {
     }
 }
 
-fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) -> (Drive<L>, u64) {
-    let mut drive = Drive::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
+fn fed<L: Layer>(
+    ends: [L; 2],
+    load: &Load,
+    rate: f64,
+    seed: u64,
+    count: u64,
+) -> (Testbench<L>, u64) {
+    let mut drive = Testbench::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
     let (mut chance, mut lanes) = (Chance::new(seed), LANES);
     let (mut downs, mut next) = (0, count / DOWNS);
     while drive.traffic[0].messages() + drive.traffic[1].messages() < count {
@@ -91,7 +97,7 @@ fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) ->
 }
 
 /// Bytes of data per byte on the wires.
-fn share<L: Layer>(drive: &Drive<L>) -> f64 {
+fn share<L: Layer>(drive: &Testbench<L>) -> f64 {
     let data: u64 = drive.traffic.iter().map(|traffic| traffic.data).sum();
     let bits: u64 = drive.wires.iter().map(|wire| wire.bits).sum();
     8.0 * data as f64 / bits as f64

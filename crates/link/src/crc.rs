@@ -136,7 +136,7 @@ impl Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Chance;
+    use crate::bit_errors::Chance;
 
     const ALL: [(Checksum, usize, u32, u64); 4] = [
         (Checksum::Packet, 152, 32, 0x04c1_1db7),

@@ -627,7 +627,7 @@ impl Layer for End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{Drive, LANE_BYTE};
+    use crate::testbench::{Testbench, LANE_BYTE};
 
     /// An undetected error removes credits from a flit. `shortages` must report it while traffic continues.
     #[test]
@@ -635,7 +635,7 @@ mod tests {
         for flits in [Flits::Small, Flits::Large] {
             let ends =
                 [Side::Host, Side::Device].map(|side| End::new(Parameters::new(flits, side)));
-            let mut drive = Drive::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
+            let mut drive = Testbench::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
             let mut lost = 0;
             for step in 0..6000 {
                 drive.fill(0, DATA, LINE);

@@ -1,9 +1,9 @@
 //! Rates of a link: by formula after each layer, and measured by driving two ends against each other.
 
-use crate::drive::{Drive, Traffic, LANE_BYTE};
 use crate::layer::Layer;
 use crate::pcie::reads::{Completer, Requester};
 use crate::pcie::{self, dma, COMPLETIONS, LINK_PACKET, NON_POSTED, POSTED};
+use crate::testbench::{Testbench, Traffic, LANE_BYTE};
 use crate::{ccix, cxl, end, Lanes, Message, Parameters, Ratio};
 use cxl::{Flits, Side};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// Link configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct LinkConfig {
     /// Link type.
     pub kind: Kind,
     /// Number of active lanes.
@@ -55,7 +55,7 @@ pub struct Flow {
 
 /// Rates of a link configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct LinkRates {
     /// Bytes per second that remain after each layer, from the wires to messages.
     pub steps: Vec<(&'static str, f64)>,
     /// Data rate per kind of traffic.
@@ -66,7 +66,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfers {
     /// Direction of the transfers.
-    pub way: dma::Way,
+    pub way: dma::Direction,
     /// Latency in nanoseconds of a single transfer, from its doorbell to the detection of its end.
     pub latency: f64,
     /// Throughput in bytes per second with [`DMA_QUEUE`] outstanding transfers.
@@ -142,10 +142,10 @@ impl Kind {
     }
 }
 
-impl Question {
+impl LinkConfig {
     /// A full link without errors, with a one-way delay of 50 ns.
-    pub fn new(kind: Kind) -> Question {
-        Question {
+    pub fn new(kind: Kind) -> LinkConfig {
+        LinkConfig {
             kind,
             lanes: kind.lanes(),
             payload: kind.payloads()[0],
@@ -156,7 +156,7 @@ impl Question {
     }
 
     /// Computes and measures the rates.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> LinkRates {
         let lanes = self.kind.on(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
         let blocks = lanes.blocks();
@@ -187,7 +187,7 @@ impl Question {
                 self.cxl(flits)
             }
         };
-        Answer { steps, flows }
+        LinkRates { steps, flows }
     }
 
     /// Bytes between two DLLPs of each kind, as published for 256-byte packets.
@@ -216,12 +216,12 @@ impl Question {
         both: bool,
         share: f64,
         ends: [L; 2],
-        mut feed: impl FnMut(&mut Drive<L>),
+        mut feed: impl FnMut(&mut Testbench<L>),
     ) -> Flow {
         let blocks = self.kind.on(self.lanes).blocks();
         let bytes = blocks.value() / f64::from(self.lanes) * f64::from(self.delay) / 1e9;
         let delay = (bytes * LANE_BYTE as f64) as u64;
-        let mut drive = Drive::new(ends, self.lanes, delay, self.errors, self.seed);
+        let mut drive = Testbench::new(ends, self.lanes, delay, self.errors, self.seed);
         let mut from = None;
         let run = (RUN / u64::from(self.lanes) * LANE_BYTE).max(ROUNDS * 2 * delay);
         let (begin, end) = (run / 8, run + run / 8);
@@ -341,25 +341,27 @@ impl Question {
             let ends = pcie::Parameters::new(self.payload, self.limit()).over(self.way());
             dma::run(&engine, ends, self.lanes, ticks(self.delay.into()))
         };
-        Some([dma::Way::ToDevice, dma::Way::ToHost].map(|way| {
-            let alone = run(way, 1, 1);
-            let many = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
-            let times = run(way, many, DMA_QUEUE);
-            // Exclude the start and the end of the run: measure from the first to the third quarter.
-            let quarter = times.len() / 4;
-            let mut ends: Vec<u64> = times.iter().map(|(_, end)| *end).collect();
-            ends.sort_unstable();
-            let (from, to) = (ends[quarter], ends[3 * quarter]);
-            Transfers {
-                way,
-                latency: 1e9
-                    * alone
-                        .iter()
-                        .map(|(from, to)| seconds(to - from))
-                        .sum::<f64>(),
-                rate: (2 * quarter) as f64 * bytes as f64 / seconds(to - from),
-            }
-        }))
+        Some(
+            [dma::Direction::ToDevice, dma::Direction::ToHost].map(|way| {
+                let alone = run(way, 1, 1);
+                let many = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
+                let times = run(way, many, DMA_QUEUE);
+                // Exclude the start and the end of the run: measure from the first to the third quarter.
+                let quarter = times.len() / 4;
+                let mut ends: Vec<u64> = times.iter().map(|(_, end)| *end).collect();
+                ends.sort_unstable();
+                let (from, to) = (ends[quarter], ends[3 * quarter]);
+                Transfers {
+                    way,
+                    latency: 1e9
+                        * alone
+                            .iter()
+                            .map(|(from, to)| seconds(to - from))
+                            .sum::<f64>(),
+                    rate: (2 * quarter) as f64 * bytes as f64 / seconds(to - from),
+                }
+            }),
+        )
     }
 
     /// Share of bytes for packets with data, in one direction and in both, if each byte of them costs `back` bytes of

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn it_holds_what_a_queue_holds() {
-        let mut chance = crate::chance::Chance::new(5);
+        let mut chance = crate::bit_errors::Chance::new(5);
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         for number in 0..20_000u64 {
             match chance.below(64) {

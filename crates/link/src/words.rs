@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn words_come_and_go_in_any_pieces() {
-        let mut chance = crate::chance::Chance::new(3);
+        let mut chance = crate::bit_errors::Chance::new(3);
         let sizes: Vec<usize> = (0..500)
             .map(|_| 1 + chance.below(LONGEST as u64) as usize)
             .collect();

@@ -1,13 +1,13 @@
 //! DMA transfers over PCIe, compared with the sum of their parts.
 
-use cohkit_link::pcie::dma::Way;
-use cohkit_link::rates::{Kind, Question, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
+use cohkit_link::pcie::dma::Direction;
+use cohkit_link::rates::{Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
 
-fn question(lanes: u32, delay: u64) -> Question {
-    Question {
+fn question(lanes: u32, delay: u64) -> LinkConfig {
+    LinkConfig {
         lanes,
         delay: delay as u32,
-        ..Question::new(Kind::Pcie(8))
+        ..LinkConfig::new(Kind::Pcie(8))
     }
 }
 
@@ -29,7 +29,7 @@ fn a_transfer_takes_the_sum_of_its_parts() {
         let status = way + wire(lanes, 24 + 8) + seen;
         let parts = doorbell + read(DMA_DESCRIPTOR) + start;
         let expected = parts + read(64) + status;
-        assert_eq!(to_device.way, Way::ToDevice);
+        assert_eq!(to_device.way, Direction::ToDevice);
         // Data link layer packets may delay a few packets.
         let near =
             |got: f64, expected: f64| (0.0..wire(lanes, 80)).contains(&(got - expected + 0.01));
@@ -82,5 +82,5 @@ fn large_transfers_reach_the_rate_of_the_link() {
     for (rate, most) in before.into_iter().zip(most) {
         assert!(rate < 1.005 * most && rate > 0.9 * most, "{rate} of {most}");
     }
-    assert!(Question::new(Kind::Eci).transfers(64).is_none());
+    assert!(LinkConfig::new(Kind::Eci).transfers(64).is_none());
 }

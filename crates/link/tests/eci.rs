@@ -2,7 +2,7 @@
 
 mod common;
 
-use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{Balance, Block, Control, Lanes, Layer, Message, Shortage};
 use common::ends::{eci, DELAY};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[test]
 fn a_lost_credit_is_named_while_messages_flow() {
     // An undetected error removes the credits of a block. `shortages` must report it while traffic continues.
-    let mut drive = Drive::new(eci(), 12, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(eci(), 12, DELAY, 0.0, 0);
     let mut found = None;
     for step in 0..20_000 {
         for circuit in [4, 5] {
@@ -65,7 +65,7 @@ fn a_lost_credit_is_named_while_messages_flow() {
 
 #[test]
 fn each_circuit_drains_at_its_pace() {
-    let mut drive = Drive::new(eci(), 12, 0, 0.0, 0);
+    let mut drive = Testbench::new(eci(), 12, 0, 0.0, 0);
     for _ in 0..200 {
         for circuit in [4, 6] {
             drive.fill(0, circuit, if circuit == 4 { 128 } else { 0 });
@@ -96,7 +96,7 @@ fn two_links_share_as_they_are_told() {
 /// Sends lines over two links with different delays. Returns the data bytes per byte carried by one link, and whether
 /// two messages of one line arrived on different links.
 fn over_both(balance: Balance) -> (f64, bool) {
-    let link = |delay| Drive::new(eci(), 12, delay, 0.0, 0);
+    let link = |delay| Testbench::new(eci(), 12, delay, 0.0, 0);
     let mut links = [link(DELAY), link(2 * DELAY)];
     let (mut sent, mut came, mut data, mut bits) = (0u64, Vec::new(), 0, 0);
     let mut ways: BTreeMap<u64, usize> = BTreeMap::new();

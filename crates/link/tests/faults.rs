@@ -2,15 +2,15 @@
 
 mod common;
 
-use cohkit_link::chance::{Chance, Noise};
+use cohkit_link::bit_errors::{Chance, Noise};
 
 use cohkit_link::{Block, Control, End, Layer, Parameters, Refused, Shortage};
-use common::{message, seeds, Link, Told};
+use common::{message, seeds, Link, SeedReport};
 
 #[test]
 fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
     for seed in seeds(40) {
-        let _told = Told(
+        let _told = SeedReport(
             seed,
             "faults",
             "whatever_bits_are_wrong_all_arrives_once_and_in_order",
@@ -39,7 +39,7 @@ fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
 #[test]
 fn a_link_that_goes_down_loses_nothing() {
     for seed in seeds(20) {
-        let _told = Told(seed, "faults", "a_link_that_goes_down_loses_nothing");
+        let _told = SeedReport(seed, "faults", "a_link_that_goes_down_loses_nothing");
         let mut chance = Chance::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {

@@ -3,21 +3,21 @@
 
 mod common;
 
-use cohkit_link::chance::Chance;
+use cohkit_link::bit_errors::Chance;
 use cohkit_link::cxl::{self, Flits, Side};
-use cohkit_link::drive::{Drive, LANE_BYTE};
 use cohkit_link::layer::Carried;
+use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{Layer, Message, Refused};
 use common::ends::{agree, ccix, eci, filled, flits, pcie, DELAY, LANES, TICKS};
-use common::{seeds, Told};
+use common::{seeds, SeedReport};
 
 /// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
 fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     let mut chance = Chance::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
-    let mut drive = Drive::new(ends, LANES, DELAY, rate, seed);
+    let mut drive = Testbench::new(ends, LANES, DELAY, rate, seed);
     let mut lanes = LANES;
-    let enough = |drive: &Drive<L>| {
+    let enough = |drive: &Testbench<L>| {
         let sent = |side: usize| drive.traffic[side].sent.iter().sum::<u64>() >= 500;
         sent(0) && sent(1)
     };
@@ -69,7 +69,7 @@ macro_rules! tortured {
         #[test]
         fn $test() {
             for seed in seeds(24) {
-                let _told = Told(seed, "layers", stringify!($test));
+                let _told = SeedReport(seed, "layers", stringify!($test));
                 torture(stringify!($test), $ends, $sizes, seed);
             }
         }
@@ -163,7 +163,7 @@ fn small_flits_know_no_back_invalidation() {
 fn error_correction_of_large_flits_leaves_few_to_send_again() {
     let replayed = |form| {
         let [host, device] = flits(form);
-        let mut drive = Drive::new([host, device], 16, DELAY, 2e-5, 1);
+        let mut drive = Testbench::new([host, device], 16, DELAY, 2e-5, 1);
         for _ in 0..20_000 {
             drive.fill(1, cxl::DATA, cxl::LINE);
             drive.step();
@@ -188,7 +188,7 @@ fn error_correction_of_large_flits_leaves_few_to_send_again() {
 
 /// Messages per circuit received from the first end while all its circuits are kept full.
 fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
-    let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(ends, LANES, DELAY, 0.0, 0);
     while drive.now < TICKS / 4 {
         for (circuit, &bytes) in sizes.iter().enumerate() {
             drive.fill(0, circuit as u8, bytes);
@@ -224,7 +224,7 @@ fn no_circuit_starves_another() {
 /// errors, and corrupted a message.
 #[test]
 fn wrong_bytes_that_mend_change_nothing() {
-    let mut drive = Drive::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
     assert!(drive.settle(100_000));
     for bytes in [[250, 253], [251, 254], [252, 255]] {
         assert!(drive.send(0, cxl::REQUEST, 0));
@@ -245,9 +245,9 @@ fn wrong_bytes_that_mend_change_nothing() {
     }
     assert_eq!(drive.ends()[0].replayed(), 0);
     for seed in seeds(6) {
-        let _told = Told(seed, "layers", "wrong_bytes_that_mend_change_nothing");
+        let _told = SeedReport(seed, "layers", "wrong_bytes_that_mend_change_nothing");
         // The error rate is high enough that two of these bytes are sometimes wrong.
-        let mut drive = Drive::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
+        let mut drive = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
         let mut chance = Chance::new(seed);
         for _ in 0..60_000 {
             let circuit = chance.below(20) as u8;
@@ -266,7 +266,7 @@ fn wrong_bytes_that_mend_change_nothing() {
 /// their times, and the number of steps.
 fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (Vec<String>, u64) {
     let mut chance = Chance::new(seed);
-    let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(ends, LANES, DELAY, 0.0, 0);
     drive.awake = awake;
     let (mut seen, mut units, mut time) = (Vec::new(), 0, 0);
     for _ in 0..60 {
@@ -318,7 +318,7 @@ fn skipping_what_says_nothing_changes_nothing() {
         assert!(few * 100 < many, "{name}: {few} steps instead of {many}");
     }
     for seed in seeds(12) {
-        let _told = Told(seed, "layers", "skipping_what_says_nothing_changes_nothing");
+        let _told = SeedReport(seed, "layers", "skipping_what_says_nothing_changes_nothing");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         same("eci", eci, &lines, seed);
         same("pcie", pcie, &[256, 0, 256], seed);
@@ -333,14 +333,14 @@ fn over_random_lanes<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
     seed: u64,
-    go_on: impl Fn(&mut Drive<L>, u64),
+    go_on: impl Fn(&mut Testbench<L>, u64),
     forgets: bool,
 ) -> Vec<String> {
     let mut chance = Chance::new(seed);
     let rate = [0.0, 0.0, 1e-5, 1e-4][seed as usize % 4];
     let lanes = 1 + chance.below(16) as u32;
     let delay = chance.below(2) * chance.below(2 * DELAY);
-    let mut drive = Drive::new(ends, lanes, delay, rate, seed);
+    let mut drive = Testbench::new(ends, lanes, delay, rate, seed);
     if rate <= 0.0 && forgets {
         drive.settle(100_000);
         drive.forget();
@@ -380,20 +380,20 @@ fn over_random_lanes<L: Layer>(
 #[test]
 fn sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all() {
     fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
-        let in_turn = |drive: &mut Drive<L>, until: u64| {
+        let in_turn = |drive: &mut Testbench<L>, until: u64| {
             while drive.next_at() < until {
                 drive.step();
             }
             drive.advance(until);
         };
         let slow = over_random_lanes(ends(), sizes, seed, in_turn, false);
-        let fast = over_random_lanes(ends(), sizes, seed, Drive::advance, true);
+        let fast = over_random_lanes(ends(), sizes, seed, Testbench::advance, true);
         for (place, pair) in slow.iter().zip(&fast).enumerate() {
             assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {place}");
         }
     }
     for seed in seeds(40) {
-        let _told = Told(
+        let _told = SeedReport(
             seed,
             "layers",
             "sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all",

@@ -2,13 +2,13 @@
 
 mod common;
 
-use cohkit_link::chance::Chance;
-use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::bit_errors::Chance;
 use cohkit_link::layer::Carried;
 use cohkit_link::pcie::reads::{Completer, Requester};
+use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{ccix, pcie, Lanes, Message};
 use common::ends::{agree, filled, pcie, DELAY, LANES, TICKS};
-use common::{seeds, Told};
+use common::{seeds, SeedReport};
 use std::collections::VecDeque;
 
 #[test]
@@ -71,7 +71,7 @@ fn ends_of_packets() -> [u16; 2] {
 
 #[test]
 fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
-    let mut drive = Drive::new(pcie(), 16, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(pcie(), 16, DELAY, 0.0, 0);
     let (mut lost, mut told, mut judged) = (0, 0, 0);
     for _ in 0..40_000 {
         drive.fill(0, pcie::POSTED, 256);
@@ -150,9 +150,9 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
 #[test]
 fn reads_end_once_whatever_goes_wrong() {
     for seed in seeds(12) {
-        let _told = Told(seed, "pcie", "reads_end_once_whatever_goes_wrong");
+        let _told = SeedReport(seed, "pcie", "reads_end_once_whatever_goes_wrong");
         let mut chance = Chance::new(seed);
-        let mut drive = Drive::new(pcie(), LANES, DELAY, 2e-5, seed);
+        let mut drive = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);
         let completer = Completer {
             payload: 256,
@@ -202,14 +202,14 @@ fn reads_end_once_whatever_goes_wrong() {
 }
 
 /// A link at rest after the exchange of credits.
-fn rested() -> Drive<pcie::End<Message>> {
-    let mut drive = Drive::new(pcie(), LANES, DELAY, 0.0, 0);
+fn rested() -> Testbench<pcie::End<Message>> {
+    let mut drive = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
     assert!(drive.settle(1000));
     drive
 }
 
 /// Ticks until all messages have arrived and are acknowledged.
-fn ticks_to_rest(drive: &mut Drive<pcie::End<Message>>) -> u64 {
+fn ticks_to_rest(drive: &mut Testbench<pcie::End<Message>>) -> u64 {
     let since = drive.now;
     assert!(drive.settle(100_000));
     drive.now - since
@@ -255,7 +255,7 @@ fn a_lost_acknowledgement_is_told_again_when_patience_ends() {
 
 #[test]
 fn credits_lost_at_the_beginning_are_told_again() {
-    let mut drive = Drive::new(pcie(), LANES, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
     for _ in 0..6 {
         assert!(drive.step());
         for wire in &mut drive.wires {

@@ -1,9 +1,9 @@
 //! Output of the command: driven ends reach the rates of the formulas.
 
 use cohkit_link::cxl::Flits;
-use cohkit_link::rates::{Flow, Kind, Question};
+use cohkit_link::rates::{Flow, Kind, LinkConfig};
 
-fn agree(question: &Question) {
+fn agree(question: &LinkConfig) {
     let answer = question.answer();
     assert!(answer.steps.is_sorted_by(|more, less| more.1 > less.1));
     for flow in answer.flows {
@@ -17,9 +17,9 @@ fn agree(question: &Question) {
 fn driven_ends_reach_what_the_formulas_say_on_every_link() {
     for (_, kind) in Kind::ALL {
         for &payload in kind.payloads() {
-            agree(&Question {
+            agree(&LinkConfig {
                 payload,
-                ..Question::new(kind)
+                ..LinkConfig::new(kind)
             });
         }
     }
@@ -29,9 +29,9 @@ fn driven_ends_reach_what_the_formulas_say_on_every_link() {
 fn degraded_links_give_what_their_lanes_give() {
     for (_, kind) in Kind::ALL {
         for lanes in [1, 5] {
-            agree(&Question {
+            agree(&LinkConfig {
                 lanes,
-                ..Question::new(kind)
+                ..LinkConfig::new(kind)
             });
         }
     }
@@ -42,9 +42,9 @@ fn degraded_links_give_what_their_lanes_give() {
 #[test]
 fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
     for (kind, delay) in [(Kind::Pcie(8), 5000), (Kind::Pcie(32), 3000)] {
-        let question = Question {
+        let question = LinkConfig {
             delay,
-            ..Question::new(kind)
+            ..LinkConfig::new(kind)
         };
         for flow in question.answer().flows {
             let room = if flow.name == "reads" {
@@ -60,9 +60,9 @@ fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
             assert_eq!(flow.replayed, 0.0);
         }
     }
-    let ccix = Question {
+    let ccix = LinkConfig {
         delay: 5000,
-        ..Question::new(Kind::Ccix)
+        ..LinkConfig::new(Kind::Ccix)
     };
     for flow in ccix.answer().flows {
         assert_eq!(flow.replayed, 0.0, "{flow:?}");
@@ -70,7 +70,7 @@ fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
 }
 
 /// First kind of traffic, in both directions.
-fn first(question: &Question) -> Flow {
+fn first(question: &LinkConfig) -> Flow {
     let mut flows = question.answer().flows.into_iter();
     flows.find(|flow| flow.both).expect("each link has one")
 }
@@ -78,13 +78,13 @@ fn first(question: &Question) -> Flow {
 #[test]
 fn a_long_way_is_bound_by_credits_and_a_noisy_one_by_replay() {
     for kind in [Kind::Eci, Kind::Pcie(16), Kind::Cxl(Flits::Small)] {
-        let question = Question::new(kind);
-        let far = first(&Question {
+        let question = LinkConfig::new(kind);
+        let far = first(&LinkConfig {
             delay: 1000,
             ..question
         });
         assert!(far.run < 0.6 * far.formula, "{far:?}");
-        let noisy = first(&Question {
+        let noisy = first(&LinkConfig {
             errors: 1e-6,
             ..question
         });

@@ -8,14 +8,14 @@
 //! * `--only TEXT` runs one protocol.
 //! * `--threads N` runs programs of at most N threads.
 
-use cohkit_litmus::breadth::{files, ORDERINGS, SHOWN_ON_MP};
-use cohkit_litmus::compared::{compared, Compared};
+use cohkit_litmus::conformance_batch::{compared, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::mixes;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{Options, Placed};
+use cohkit_litmus::run::{Options, Placement};
+use cohkit_litmus::shape_generator::{files, ORDERINGS, SHOWN_ON_MP};
+use cohkit_litmus::store_variants;
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use cohkit_protocol::threads::Accesses;
@@ -36,11 +36,11 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), String> {
-    let asked = Asked::read(std::env::args().skip(1))?;
+    let asked = RunOptions::read(std::env::args().skip(1))?;
     let placed = asked.placed;
     let texts = asked.texts()?;
     let jobs = Mutex::new(jobs(&texts, &asked)?);
-    let found = Mutex::new(vec![Compared::default(); texts.len()]);
+    let found = Mutex::new(vec![BatchResult::default(); texts.len()]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || -> Result<(), String> {
         loop {
@@ -64,18 +64,18 @@ fn run() -> Result<(), String> {
 }
 
 /// Command-line options.
-struct Asked {
-    placed: Placed,
+struct RunOptions {
+    placed: Placement,
     small: bool,
     mixes: bool,
     only: Option<String>,
     threads: usize,
 }
 
-impl Asked {
-    fn read(mut arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
-        let mut asked = Asked {
-            placed: Placed::InTurn,
+impl RunOptions {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Result<RunOptions, String> {
+        let mut asked = RunOptions {
+            placed: Placement::InTurn,
             small: false,
             mixes: false,
             only: None,
@@ -83,7 +83,7 @@ impl Asked {
         };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--every-placement" => asked.placed = Placed::InEveryWay,
+                "--every-placement" => asked.placed = Placement::InEveryWay,
                 "--small-tables" => asked.small = true,
                 "--mixes" => asked.mixes = true,
                 "--only" => asked.only = Some(arguments.next().ok_or("--only takes a text")?),
@@ -138,20 +138,20 @@ impl Asked {
             return vec![program];
         }
         let mixed = |mix: Vec<_>| Program {
-            name: format!("{} {}", program.name, mixes::letters(&mix)),
-            ..mixes::mixed(&program, &mix)
+            name: format!("{} {}", program.name, store_variants::letters(&mix)),
+            ..store_variants::mixed(&program, &mix)
         };
         let kinds = (program.threads.len() as u8).into();
-        let every = mixes::every(protocol, &kinds, &program).into_iter();
+        let every = store_variants::every(protocol, &kinds, &program).into_iter();
         every.map(mixed).collect()
     }
 }
 
 /// Returns the jobs, smallest first. Workers take them from the end, so the largest run first.
-fn jobs(texts: &[(&str, Protocol)], asked: &Asked) -> Result<Vec<Job>, String> {
+fn jobs(texts: &[(&str, Protocol)], asked: &RunOptions) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for (which, (_, protocol)) in texts.iter().enumerate() {
-        let read = |file: cohkit_litmus::breadth::File| {
+        let read = |file: cohkit_litmus::shape_generator::File| {
             herd::read(&file.text).map_err(|error| error.render(&file.path, &file.text, false))
         };
         let programs = files()?
@@ -173,7 +173,7 @@ fn jobs(texts: &[(&str, Protocol)], asked: &Asked) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compared, String> {
+fn on(protocol: &Protocol, programs: &[Program], placed: Placement) -> Result<BatchResult, String> {
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
     };
@@ -191,7 +191,7 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compa
 }
 
 /// Prints the result. Returns an error if it is not the expected one.
-fn told(names: &[&str], found: &[Compared], asked: &Asked) -> Result<(), String> {
+fn told(names: &[&str], found: &[BatchResult], asked: &RunOptions) -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut shown = Vec::new();
     for (name, found) in names.iter().zip(found) {

@@ -1,6 +1,6 @@
 //! Writes the shapes with mixed orders to `litmus/shapes`, and replaces the existing files.
 
-use cohkit_litmus::breadth::files;
+use cohkit_litmus::shape_generator::files;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

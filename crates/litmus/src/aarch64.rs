@@ -3,7 +3,7 @@
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
 
 pub(crate) const AARCH64: Dialect = Dialect {
@@ -132,7 +132,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value,
                 release: matches!(name, "STLR" | "STLUR" | "STL"),
-                via: Via::Text,
+                via: StoreVariant::Text,
             };
             code.emit(whole, store)?;
             moves(code, whole, after)
@@ -402,7 +402,7 @@ fn exchanges<'t>(
         acquire: order.contains('A') && returns,
         release: order.contains('L'),
         returns,
-        via: Via::Text,
+        via: StoreVariant::Text,
     };
     code.emit(whole, atomic)
 }

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use crate::cores::Cores;
 use crate::executions::{each_coherent, Event, Execution, Kind, Relation};
 use crate::models;
-use crate::program::{Acquire, Class, End, Program};
+use crate::program::{Acquire, Class, Outcome, Program};
 
 /// Returns true if a model allows an execution.
 pub fn allows(model: Model, execution: &Execution) -> bool {
@@ -77,7 +77,7 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
 ///
 /// # Errors
 /// The program has too many candidate executions.
-pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
+pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String> {
     let mut ends = BTreeSet::new();
     each_coherent(program, &mut |execution| {
         if allows(model, execution) {
@@ -95,7 +95,7 @@ const MOST_STATES: usize = 1 << 20;
 ///
 /// # Errors
 /// The program has too many states, or too many candidate executions.
-pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
+pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String> {
     let run = |cores| {
         let too_large = || {
             let name = &program.name;

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 
 use crate::axioms::Model;
 use crate::program::{
-    Acquire, Claim, Fence, Instruction, Location, Operand, Program, Quantifier, Thread, Via,
+    Acquire, Claim, Fence, Instruction, Location, Operand, Program, Quantifier, StoreVariant,
+    Thread,
 };
 
 const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
@@ -59,7 +60,7 @@ pub fn named(name: &str) -> Option<Program> {
                     to: (at as Location).into(),
                     value: Operand::Number(written[at]),
                     release,
-                    via: Via::Text,
+                    via: StoreVariant::Text,
                 }
             };
             let instruction = match letter {

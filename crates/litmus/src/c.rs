@@ -21,7 +21,7 @@ use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
     address_of, location_at, Acquire, Address, Change, Claim, Fence, Instruction, Location,
-    Observed, Operand, Operation, Program, Rcu, Register, Thread, Via,
+    Observed, Operand, Operation, Program, Rcu, Register, StoreVariant, Thread,
 };
 
 /// Maximum nesting depth of expressions and statements.
@@ -889,7 +889,7 @@ impl<'t> Reader<'_, 't> {
             to,
             value,
             release: order.releases(),
-            via: Via::Text,
+            via: StoreVariant::Text,
         };
         self.emit(at, store)
     }
@@ -1141,7 +1141,7 @@ impl<'t> Reader<'_, 't> {
             acquire: order.acquires(),
             release: order.releases(),
             returns: gives != Gives::Nothing,
-            via: Via::Text,
+            via: StoreVariant::Text,
         };
         self.emit(name, atomic)?;
         match gives {
@@ -1207,7 +1207,7 @@ impl<'t> Reader<'_, 't> {
             acquire: order.acquires(),
             release: order.releases(),
             returns: true,
-            via: Via::Text,
+            via: StoreVariant::Text,
         };
         self.emit(name, atomic)?;
         let found = Operand::Register(to);

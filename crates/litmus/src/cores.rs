@@ -9,7 +9,7 @@ use cohkit_protocol::threads::Accesses;
 
 use crate::program::{
     location_at, Acquire, Address, Change, Class, Fence, Instruction, Location, Operand, Program,
-    Update, Via,
+    StoreVariant, Update,
 };
 
 /// Order in which a core performs the accesses of its thread.
@@ -101,7 +101,7 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
 
 /// An instruction in the window: begun and not completed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Begun {
+struct ActiveAccess {
     /// Index of the instruction in the thread's code.
     place: usize,
     /// Location accessed, or `None` for a fence.
@@ -116,20 +116,22 @@ struct Begun {
 
 /// Request of a thread to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum MemoryRequest {
     /// Read of a location; true if the read acquires.
     Read(Location, bool),
     /// Write of a value to a location; true if the write releases. The last field selects the cache's access.
-    Write(Location, i64, bool, Via),
+    Write(Location, i64, bool, StoreVariant),
     /// Atomic read and write of a location. The last field selects the cache's access.
-    Update(Location, Update, Via),
+    Update(Location, Update, StoreVariant),
 }
 
-impl Wish {
+impl MemoryRequest {
     /// Returns the location accessed.
     pub fn location(self) -> Location {
         match self {
-            Wish::Read(at, _) | Wish::Write(at, ..) | Wish::Update(at, ..) => at,
+            MemoryRequest::Read(at, _)
+            | MemoryRequest::Write(at, ..)
+            | MemoryRequest::Update(at, ..) => at,
         }
     }
 }
@@ -140,14 +142,14 @@ pub struct Core {
     next: usize,
     /// Register values.
     pub registers: Vec<i64>,
-    window: Vec<Begun>,
+    window: Vec<ActiveAccess>,
     /// Fences and acquires that the thread requests from its cache; the core alone enforces the others.
-    pub asks: Asks,
+    pub asks: FenceSupport,
 }
 
 /// Fences and acquires that need the cache. They have no location.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Asks {
+pub struct FenceSupport {
     /// True if the cache executes fences that order earlier stores.
     pub fences: bool,
     /// True if the cache executes fences that order only earlier loads, and fences of instruction fetches.
@@ -156,12 +158,12 @@ pub struct Asks {
     pub acquired: bool,
 }
 
-impl Asks {
+impl FenceSupport {
     /// Returns the fences and acquires that a protocol's caches execute, for cores that request an acquiring read and
     /// its acquire separately.
-    pub fn of(accesses: &Accesses) -> Asks {
+    pub fn of(accesses: &Accesses) -> FenceSupport {
         let acquired = accesses.acquired.is_some();
-        Asks {
+        FenceSupport {
             fences: accesses.fence.is_some(),
             loads: acquired,
             acquired,
@@ -169,9 +171,9 @@ impl Asks {
     }
 }
 
-/// Kind of request in [`Asks`].
+/// Kind of request in [`FenceSupport`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Asked {
+pub enum FenceKind {
     /// A fence that orders earlier stores.
     Fence,
     /// The acquire after an acquiring read, or that of a fence of loads.
@@ -186,7 +188,7 @@ impl Core {
             next: 0,
             registers: registers.clone(),
             window: Vec::new(),
-            asks: Asks::default(),
+            asks: FenceSupport::default(),
         };
         threads.map(|thread| core(&thread.registers)).collect()
     }
@@ -301,7 +303,7 @@ impl Core {
             },
             Instruction::Load { .. } | Instruction::Fence(_) => (none, none),
         };
-        self.window.push(Begun {
+        self.window.push(ActiveAccess {
             place: self.next,
             at,
             value,
@@ -315,7 +317,7 @@ impl Core {
     /// Returns true if no earlier instruction in the window must complete before the instruction at `at`, whatever
     /// their locations.
     fn free(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
-        let runs = |begun: &Begun| match code[begun.place] {
+        let runs = |begun: &ActiveAccess| match code[begun.place] {
             // Where copies may be stale until an acquire, reads after the fetch fence are current only if the fence
             // acquires.
             Instruction::Fence(Fence::Fetch) if self.asks.loads => Instruction::Fence(Fence::Loads),
@@ -327,26 +329,26 @@ impl Core {
     }
 
     /// Returns the fence or acquire that the instruction at `at` in the window requests from its cache, if any.
-    fn asked(&self, code: &[Instruction], at: usize) -> Option<Asked> {
+    fn asked(&self, code: &[Instruction], at: usize) -> Option<FenceKind> {
         let begun = &self.window[at];
         match code[begun.place] {
             Instruction::Fence(fence) => match fence.sides() {
-                None | Some((Class::Reads, _)) => self.asks.loads.then_some(Asked::Acquired),
-                Some(_) => self.asks.fences.then_some(Asked::Fence),
+                None | Some((Class::Reads, _)) => self.asks.loads.then_some(FenceKind::Acquired),
+                Some(_) => self.asks.fences.then_some(FenceKind::Fence),
             },
-            _ => begun.read.then_some(Asked::Acquired),
+            _ => begun.read.then_some(FenceKind::Acquired),
         }
     }
 
     /// Returns the last earlier instruction in the window that accesses the same location.
-    fn same_place(&self, at: usize) -> Option<&Begun> {
+    fn same_place(&self, at: usize) -> Option<&ActiveAccess> {
         let location = self.window[at].at?;
         let mut before = self.window[..at].iter().rev();
         before.find(|earlier| earlier.at == Some(location))
     }
 
     /// Returns the memory request of the access at `at` in the window, if it may be issued now.
-    fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<Wish> {
+    fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<MemoryRequest> {
         let begun = self.window[at];
         let location = begun.at?;
         if begun.read || !self.free(code, cores, at) || self.same_place(at).is_some() {
@@ -357,8 +359,10 @@ impl Core {
             return None;
         };
         Some(match code[begun.place] {
-            Instruction::Store { release, via, .. } => Wish::Write(location, value, release, via),
-            Instruction::Atomic { change, via, .. } => Wish::Update(
+            Instruction::Store { release, via, .. } => {
+                MemoryRequest::Write(location, value, release, via)
+            }
+            Instruction::Atomic { change, via, .. } => MemoryRequest::Update(
                 location,
                 match change {
                     Change::Set => Update::Set(value),
@@ -368,7 +372,9 @@ impl Core {
                 },
                 via,
             ),
-            Instruction::Load { acquire, .. } => Wish::Read(location, acquire != Acquire::No),
+            Instruction::Load { acquire, .. } => {
+                MemoryRequest::Read(location, acquire != Acquire::No)
+            }
             _ => return None,
         })
     }
@@ -378,17 +384,17 @@ impl Core {
         &'c self,
         code: &'c [Instruction],
         cores: Cores,
-    ) -> impl Iterator<Item = Wish> + 'c {
+    ) -> impl Iterator<Item = MemoryRequest> + 'c {
         (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
     }
 
     /// Returns true if the thread may request this fence or acquire now.
-    pub fn asks_for(&self, code: &[Instruction], cores: Cores, asked: Asked) -> bool {
+    pub fn asks_for(&self, code: &[Instruction], cores: Cores, asked: FenceKind) -> bool {
         self.asking(code, cores, asked).is_some()
     }
 
     /// Returns the position in the window of the first instruction that may request it now.
-    fn asking(&self, code: &[Instruction], cores: Cores, asked: Asked) -> Option<usize> {
+    fn asking(&self, code: &[Instruction], cores: Cores, asked: FenceKind) -> Option<usize> {
         let mut all = 0..self.window.len();
         all.find(|&at| self.asked(code, at) == Some(asked) && self.free(code, cores, at))
     }
@@ -423,7 +429,7 @@ impl Core {
     }
 
     /// Completes the first fence or acquire that the thread has requested.
-    pub fn answered(&mut self, code: &[Instruction], cores: Cores, asked: Asked) {
+    pub fn answered(&mut self, code: &[Instruction], cores: Cores, asked: FenceKind) {
         let first = self.asking(code, cores, asked);
         self.window.remove(first.expect("it was asked for"));
     }
@@ -457,7 +463,7 @@ impl Core {
 
     /// Returns true if the thread has only stores left to perform.
     pub fn through(&self, code: &[Instruction]) -> bool {
-        let store = |begun: &Begun| matches!(code[begun.place], Instruction::Store { .. });
+        let store = |begun: &ActiveAccess| matches!(code[begun.place], Instruction::Store { .. });
         self.next >= code.len() && self.window.iter().all(store)
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use crate::executions::{each, Execution, Kind};
 use crate::program::{
     Acquire, Address, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation,
-    Program, Quantifier, Thread, Via,
+    Program, Quantifier, StoreVariant, Thread,
 };
 
 /// Named shapes with their cycles. The last relation of a cycle leads back to the first access, and from another thread
@@ -124,7 +124,7 @@ impl Edge {
 
 /// Order between two adjacent accesses of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Between {
+pub enum EdgeOrder {
     /// Program order alone.
     Nothing,
     /// A full fence.
@@ -145,7 +145,7 @@ pub enum Between {
     Swaps,
 }
 
-impl Between {
+impl EdgeOrder {
     /// Returns the name of the order between accesses of these kinds.
     fn name(self, from: Kind, to: Kind) -> String {
         let reads = |kind| kind == Kind::Read;
@@ -154,20 +154,20 @@ impl Between {
             ["po".to_string(), letter(from).into(), letter(to).into()].concat()
         };
         let name = match self {
-            Between::Nothing => "po",
-            Between::Weak if reads(from) => "dmb.ld",
-            Between::Weak if !reads(to) => "dmb.st",
-            Between::Data if reads(from) && !reads(to) => "data",
-            Between::Control if reads(from) && !reads(to) => "ctrl",
-            Between::Fence | Between::Weak | Between::Data | Between::Control => "dmb.sy",
-            Between::Orders => return letters('a'),
-            Between::LaterOrders => return letters('q'),
-            Between::HandsOver => {
+            EdgeOrder::Nothing => "po",
+            EdgeOrder::Weak if reads(from) => "dmb.ld",
+            EdgeOrder::Weak if !reads(to) => "dmb.st",
+            EdgeOrder::Data if reads(from) && !reads(to) => "data",
+            EdgeOrder::Control if reads(from) && !reads(to) => "ctrl",
+            EdgeOrder::Fence | EdgeOrder::Weak | EdgeOrder::Data | EdgeOrder::Control => "dmb.sy",
+            EdgeOrder::Orders => return letters('a'),
+            EdgeOrder::LaterOrders => return letters('q'),
+            EdgeOrder::HandsOver => {
                 let first = if reads(from) { 'a' } else { 'p' };
                 let second = if reads(to) { 'p' } else { 'l' };
                 return format!("po{first}{second}");
             }
-            Between::Swaps => "swp",
+            EdgeOrder::Swaps => "swp",
         };
         name.to_string()
     }
@@ -182,14 +182,14 @@ struct Access {
     /// Value written by a write.
     value: i64,
     /// Order before and after the access in its thread.
-    around: [Option<Between>; 2],
+    around: [Option<EdgeOrder>; 2],
 }
 
 /// Creates the shape of a cycle. `between` has one order per program-order relation of the cycle.
 ///
 /// # Errors
 /// The cycle has an unknown relation, does not close, or has no execution.
-pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
+pub fn shape(name: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, String> {
     let words: Vec<&str> = cycle.split_whitespace().collect();
     let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::read(word)).collect();
     let edges = edges.ok_or_else(|| format!("`{cycle}` names a relation that there is not"))?;
@@ -243,7 +243,7 @@ pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, St
 }
 
 /// Returns the accesses of a cycle, or `None` if the cycle does not close.
-fn accesses(edges: &[Edge], between: &[Between]) -> Option<Vec<Access>> {
+fn accesses(edges: &[Edge], between: &[EdgeOrder]) -> Option<Vec<Access>> {
     let moves = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
     let locations = edges.iter().filter(moves).count().max(1);
     let (last, before) = edges.split_last()?;
@@ -370,9 +370,9 @@ fn add(thread: &mut Thread, access: &Access) {
         _ => None,
     });
     let depends = read.filter(|_| !reads);
-    let with = |order: Between| before == Some(order) || behind == Some(order);
+    let with = |order: EdgeOrder| before == Some(order) || behind == Some(order);
     match (before, depends) {
-        (Some(Between::Weak), _) => {
+        (Some(EdgeOrder::Weak), _) => {
             let after_read = matches!(thread.code.last(), Some(Instruction::Load { .. }));
             thread
                 .code
@@ -382,7 +382,7 @@ fn add(thread: &mut Thread, access: &Access) {
                     (false, true) => Fence::Full,
                 }));
         }
-        (Some(Between::Fence), _) | (Some(Between::Data | Between::Control), None) => {
+        (Some(EdgeOrder::Fence), _) | (Some(EdgeOrder::Data | EdgeOrder::Control), None) => {
             thread.code.push(Instruction::Fence(Fence::Full));
         }
         _ => {}
@@ -393,9 +393,9 @@ fn add(thread: &mut Thread, access: &Access) {
             to,
             from: access.at.into(),
             acquire: match () {
-                () if with(Between::Orders) => Acquire::Full,
-                () if behind == Some(Between::HandsOver) => Acquire::Full,
-                () if with(Between::LaterOrders) => Acquire::Later,
+                () if with(EdgeOrder::Orders) => Acquire::Full,
+                () if behind == Some(EdgeOrder::HandsOver) => Acquire::Full,
+                () if with(EdgeOrder::LaterOrders) => Acquire::Later,
                 () => Acquire::No,
             },
         });
@@ -410,13 +410,13 @@ fn add(thread: &mut Thread, access: &Access) {
         b,
     };
     match (before, depends) {
-        (Some(Between::Data), Some(read)) => {
+        (Some(EdgeOrder::Data), Some(read)) => {
             let read = Operand::Register(read);
             thread.code.push(compute(Operation::Xor, read, read));
             let zero = Operand::Register(value);
             thread.code.push(compute(Operation::Add, zero, number));
         }
-        (Some(Between::Control), Some(on)) => {
+        (Some(EdgeOrder::Control), Some(on)) => {
             let to = thread.code.len() + 1;
             let zero = false;
             thread.code.push(Instruction::Branch { on, zero, to });
@@ -429,7 +429,7 @@ fn add(thread: &mut Thread, access: &Access) {
             .push(compute(Operation::Add, number, Operand::Number(0))),
     }
     let operand = Operand::Register(value);
-    if with(Between::Swaps) {
+    if with(EdgeOrder::Swaps) {
         let to = register(thread);
         thread.code.push(Instruction::Atomic {
             to,
@@ -439,22 +439,22 @@ fn add(thread: &mut Thread, access: &Access) {
             acquire: true,
             release: true,
             returns: true,
-            via: Via::Text,
+            via: StoreVariant::Text,
         });
     } else {
         thread.code.push(Instruction::Store {
             to: access.at.into(),
             value: operand,
-            release: with(Between::Orders)
-                || with(Between::LaterOrders)
-                || before == Some(Between::HandsOver),
-            via: Via::Text,
+            release: with(EdgeOrder::Orders)
+                || with(EdgeOrder::LaterOrders)
+                || before == Some(EdgeOrder::HandsOver),
+            via: StoreVariant::Text,
         });
     }
 }
 
 /// Creates a variation of a family, with a name such as `MP+dmb.sys` that states the orders.
-pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
+pub(crate) fn varied(family: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, String> {
     let edges = cycle.split_whitespace().filter_map(Edge::read);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
     let parts = orders.zip(between).map(|(edge, between)| {
@@ -463,7 +463,7 @@ pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<P
     });
     let parts: Vec<String> = parts.collect();
     let name = match parts.split_first() {
-        _ if between.iter().all(|b| *b == Between::Nothing) => family.to_string(),
+        _ if between.iter().all(|b| *b == EdgeOrder::Nothing) => family.to_string(),
         Some((first, rest)) if !rest.is_empty() && rest.iter().all(|part| part == first) => {
             format!("{family}+{first}s")
         }
@@ -479,25 +479,25 @@ pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<P
 /// Never: a test checks that the families' cycles close.
 pub fn classic() -> Vec<Program> {
     let everywhere = [
-        Between::Nothing,
-        Between::Fence,
-        Between::Weak,
-        Between::Data,
-        Between::Control,
-        Between::Orders,
-        Between::LaterOrders,
-        Between::HandsOver,
-        Between::Swaps,
+        EdgeOrder::Nothing,
+        EdgeOrder::Fence,
+        EdgeOrder::Weak,
+        EdgeOrder::Data,
+        EdgeOrder::Control,
+        EdgeOrder::Orders,
+        EdgeOrder::LaterOrders,
+        EdgeOrder::HandsOver,
+        EdgeOrder::Swaps,
     ];
     let mut all: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
         let count = cycle.matches("Po").count();
-        let mut variations: Vec<Vec<Between>> = everywhere
+        let mut variations: Vec<Vec<EdgeOrder>> = everywhere
             .iter()
             .map(|&between| vec![between; count])
             .collect();
         if count == 2 {
-            let one = [Between::Fence, Between::Nothing];
+            let one = [EdgeOrder::Fence, EdgeOrder::Nothing];
             variations.extend([one.to_vec(), [one[1], one[0]].to_vec()]);
         }
         for between in variations {

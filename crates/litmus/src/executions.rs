@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::program::{
-    location_at, Acquire, Address, Change, Claim, Class, End, Instruction, Location, Observed,
-    Operand, Program, Rcu, Register,
+    location_at, Acquire, Address, Change, Claim, Class, Instruction, Location, Observed, Operand,
+    Outcome, Program, Rcu, Register,
 };
 
 /// Maximum number of events of an execution: a row of a [`Relation`] has 64 bits.
@@ -68,7 +68,7 @@ pub struct Event {
 
 /// Path of a thread by itself, with one choice of the values that its reads return.
 #[derive(Clone)]
-struct Way {
+struct ThreadPath {
     events: Vec<Event>,
     /// Fences: classes that they order, and number of events before the fence.
     fences: Vec<(Class, Class, usize)>,
@@ -147,7 +147,7 @@ pub struct Execution<'e> {
     pub from: Vec<Option<usize>>,
     /// Coherence position of each write, by event: number of earlier writes of its location.
     pub rank: Vec<usize>,
-    ways: Vec<&'e Way>,
+    ways: Vec<&'e ThreadPath>,
 }
 
 impl Execution<'_> {
@@ -272,7 +272,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
-    pub fn end(&self, program: &Program) -> Option<End> {
+    pub fn end(&self, program: &Program) -> Option<Outcome> {
         program.outcome(|observed| match *observed {
             Observed::Register(thread, register) => self.ways[thread].registers[register],
             Observed::Location(at) => {
@@ -343,7 +343,7 @@ fn candidates(
     let mut chosen = vec![0; ways.len()];
     let (mut count, mut shown) = (0, 0);
     loop {
-        let ways_now: Vec<&Way> = ways.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
+        let ways_now: Vec<&ThreadPath> = ways.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
         let events: Vec<Event> = ways_now.iter().flat_map(|w| w.events.clone()).collect();
         if events.len() > MOST_EVENTS {
             return Err(too_large());
@@ -391,7 +391,7 @@ fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
 }
 
 /// Advances to the next choice of a path per thread. Returns false after the last.
-fn next_choice(chosen: &mut [usize], ways: &[Vec<Way>]) -> bool {
+fn next_choice(chosen: &mut [usize], ways: &[Vec<ThreadPath>]) -> bool {
     for (choice, ways) in chosen.iter_mut().zip(ways) {
         *choice += 1;
         if *choice < ways.len() {
@@ -571,12 +571,12 @@ impl<'e> Place<'e> {
 
 /// Returns all paths of each thread by itself, where loads return any value that some path writes. `None` if there are
 /// too many, or if an access is to the address of no location.
-fn ways(program: &Program) -> Option<Vec<Vec<Way>>> {
+fn ways(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
     ways_found(program, &mut false)
 }
 
 /// As [`ways`]; sets `astray` if an access is to the address of no location.
-fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<Way>>> {
+fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<ThreadPath>>> {
     let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
     let mut values: Vec<BTreeSet<i64>> = first.collect();
     let writes = |i: &&Instruction| i.writes();
@@ -602,14 +602,14 @@ fn ways_with(
     program: &Program,
     values: &[BTreeSet<i64>],
     astray: &mut bool,
-) -> Option<Vec<Vec<Way>>> {
+) -> Option<Vec<Vec<ThreadPath>>> {
     let mut all = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
         let mut walk = Walk {
             code: &thread.code,
             thread: number,
             values,
-            way: Way {
+            way: ThreadPath {
                 events: Vec::new(),
                 fences: Vec::new(),
                 registers: thread.registers.clone(),
@@ -642,7 +642,7 @@ struct Walk<'w> {
     code: &'w [Instruction],
     thread: usize,
     values: &'w [BTreeSet<i64>],
-    way: Way,
+    way: ThreadPath,
     /// Events that each register depends on, as a bit set.
     depends: Vec<u64>,
     /// Events that only selected each register's value.
@@ -654,7 +654,7 @@ struct Walk<'w> {
     chosen: u64,
     /// Control and address dependencies at the last fence of instruction fetches.
     synchronised: u64,
-    ways: Vec<Way>,
+    ways: Vec<ThreadPath>,
     /// Number of events of all paths found.
     kept: usize,
     /// True after an access to the address of no location.
@@ -662,7 +662,7 @@ struct Walk<'w> {
 }
 
 /// Saved state of a [`Walk`], for backtracking.
-type Marks = (Way, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
+type Marks = (ThreadPath, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
 
 impl Walk<'_> {
     fn too_many(&self) -> bool {

@@ -11,7 +11,7 @@ use cohkit_protocol::text::suggestion;
 use cohkit_protocol::threads::Accesses;
 use std::ops::Range;
 
-use crate::program::{Acquire, Instruction, Program, Rcu, Via};
+use crate::program::{Acquire, Instruction, Program, Rcu, StoreVariant};
 use crate::symmetry::symmetries;
 
 /// Kind of remote of each thread of a program.
@@ -186,24 +186,24 @@ fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
     protocol.kind_of(protocol.kinds[kind.index()].initial)
 }
 
-/// Returns the access that performs a write. Only writes with [`Via::Text`] use the protocol's release; the thread
+/// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the thread
 /// orders other releases.
-pub(crate) fn write(of: &Accesses, via: Via, release: bool) -> Option<Access> {
+pub(crate) fn write(of: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
     match via {
-        Via::Text if release => of.release,
-        Via::Text => of.write,
-        Via::Back => of.back,
-        Via::Acknowledged => of.acknowledged,
+        StoreVariant::Text if release => of.release,
+        StoreVariant::Text => of.write,
+        StoreVariant::Back => of.back,
+        StoreVariant::Acknowledged => of.acknowledged,
     }
 }
 
 /// Returns the access that an instruction needs, if the cache has it, and its description. `None` if the instruction
 /// needs no access.
 fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &'static str)> {
-    let what = |via: Via| match via {
-        Via::Text => "writes",
-        Via::Back => "writes in a copy of its own",
-        Via::Acknowledged => "writes with an acknowledgement",
+    let what = |via: StoreVariant| match via {
+        StoreVariant::Text => "writes",
+        StoreVariant::Back => "writes in a copy of its own",
+        StoreVariant::Acknowledged => "writes with an acknowledgement",
     };
     Some(match *instruction {
         Instruction::Load {
@@ -212,7 +212,10 @@ fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &
         } => (of.read, "reads"),
         Instruction::Load { .. } => (of.acquire, "reads"),
         Instruction::Store { release, via, .. } => (write(of, via, release), what(via)),
-        Instruction::Atomic { via: Via::Text, .. } => (of.update, what(Via::Text)),
+        Instruction::Atomic {
+            via: StoreVariant::Text,
+            ..
+        } => (of.update, what(StoreVariant::Text)),
         Instruction::Atomic { via, .. } => (write(of, via, false), what(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")

@@ -10,17 +10,17 @@
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::world::{Carried, Ended, Levels, Operation, System, Wrong};
+use cohkit_system::world::{Carried, CompletedAccess, Levels, Operation, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::cores::{Asked, Asks, Wish};
+use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
-use crate::mixes;
-use crate::program::{Program, Update, Via};
-use crate::values::{Values, Written};
+use crate::program::{Program, StoreVariant, Update};
+use crate::store_variants;
+use crate::values::{Values, WrittenValue};
 use crate::worlds::Worlds;
 
 /// Number of the world of a line, or of the world of all lines.
@@ -33,7 +33,7 @@ pub enum Finished {
     /// returned no value.
     Access(u8, u8, Option<i64>),
     /// Fence or acquire of a thread.
-    Asked(u8, Asked),
+    Asked(u8, FenceKind),
 }
 
 /// Step of a line.
@@ -148,7 +148,7 @@ impl<'p> Lines<'p> {
 
     /// Returns the program as the cores of these caches run it.
     pub fn ordered(&self, program: &Program) -> Program {
-        mixes::ordered(self.protocol(), &self.kinds, program)
+        store_variants::ordered(self.protocol(), &self.kinds, program)
     }
 
     /// Returns all placements of locations at the homes, up to permutations of homes. A placement gives the line of
@@ -245,8 +245,8 @@ impl<'p> Lines<'p> {
     }
 
     /// Returns the fences and acquires that a thread's cache executes.
-    pub fn asks(&self, thread: usize) -> Asks {
-        Asks::of(&self.accesses[thread])
+    pub fn asks(&self, thread: usize) -> FenceSupport {
+        FenceSupport::of(&self.accesses[thread])
     }
 
     /// Returns the initial lines. `values` are the lines that hold a location, with the initial values in memory.
@@ -343,15 +343,17 @@ impl<'p> Lines<'p> {
         line: Line,
         within: u8,
         thread: u8,
-        wish: Wish,
+        wish: MemoryRequest,
     ) -> Result<Option<Rc<Move>>, Wrong> {
         let of = &self.accesses[usize::from(thread)];
         let (access, what) = match wish {
-            Wish::Read(_, true) => (of.acquire, Update::Add(0)),
-            Wish::Read(_, false) => (of.read, Update::Add(0)),
-            Wish::Write(_, value, release, via) => (write(of, via, release), Update::Set(value)),
-            Wish::Update(_, update, Via::Text) => (of.update, update),
-            Wish::Update(_, update, via) => (write(of, via, false), update),
+            MemoryRequest::Read(_, true) => (of.acquire, Update::Add(0)),
+            MemoryRequest::Read(_, false) => (of.read, Update::Add(0)),
+            MemoryRequest::Write(_, value, release, via) => {
+                (write(of, via, release), Update::Set(value))
+            }
+            MemoryRequest::Update(_, update, StoreVariant::Text) => (of.update, update),
+            MemoryRequest::Update(_, update, via) => (write(of, via, false), update),
         };
         let access = access.expect("nothing is run that a cache lacks a row for");
         self.begins(line, within, thread, (access, what))
@@ -361,11 +363,16 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
-    pub fn ask(&mut self, line: Line, thread: u8, asked: Asked) -> Result<Option<Rc<Move>>, Wrong> {
+    pub fn ask(
+        &mut self,
+        line: Line,
+        thread: u8,
+        asked: FenceKind,
+    ) -> Result<Option<Rc<Move>>, Wrong> {
         let of = &self.accesses[usize::from(thread)];
         let access = match asked {
-            Asked::Fence => of.fence,
-            Asked::Acquired => of.acquired,
+            FenceKind::Fence => of.fence,
+            FenceKind::Acquired => of.acquired,
         };
         let access = access.expect("threads ask for what there is");
         let begun = self.begins(line, 0, thread, (access, Update::Add(0)))?;
@@ -396,7 +403,7 @@ impl<'p> Lines<'p> {
         let before = self.before(line);
         let mut next = MachineState::clone(&before);
         let mut ended = Vec::new();
-        let (at, what) = ((within, thread), (access, Written(Some(what))));
+        let (at, what) = ((within, thread), (access, WrittenValue(Some(what))));
         let begun = match self.machine.begin(&mut next, at, what, &mut ended)? {
             true => Some(Rc::new(self.told(&before, next, ended, None, false)?)),
             false => None,
@@ -412,7 +419,7 @@ impl<'p> Lines<'p> {
         &mut self,
         before: &MachineState<Values>,
         after: MachineState<Values>,
-        ended: Vec<Ended<Values>>,
+        ended: Vec<CompletedAccess<Values>>,
         takes: Option<Queue>,
         gives_up: bool,
     ) -> Result<Move, Wrong> {

@@ -4,7 +4,8 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
 use cohkit_system::world::{
-    Arrival, Clusters, Ended, Explored, LevelStep, Levels, Order, Step, System, World, Wrong,
+    Arrival, Clusters, CompletedAccess, Explored, LevelStep, Levels, Order, Step, System, World,
+    Wrong,
 };
 
 /// Fixed part of a machine. Threads have their numbers in the program.
@@ -119,7 +120,7 @@ impl<'p> Machine<'p> {
         &self,
         state: &mut MachineState<D>,
         step: LevelStep,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match (self, state, step) {
             (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
@@ -147,7 +148,7 @@ impl<'p> Machine<'p> {
         state: &mut MachineState<D>,
         (line, thread): (u8, u8),
         (access, what): (Access, D::Write),
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match (self, state) {
             (Machine::One(system, seats), MachineState::One(world)) => {
@@ -238,7 +239,7 @@ impl<D: Data> MachineState<D> {
 }
 
 /// Replaces the remote of each completed access by its thread. `cache` gives the remote of a seat in the current world.
-fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [Ended<D>]) {
+fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [CompletedAccess<D>]) {
     for one in ended {
         let seat = seats.iter().position(|seat| cache(seat) == one.remote);
         one.remote = seat.map_or(u8::MAX, |thread| thread as u8);

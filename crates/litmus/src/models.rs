@@ -3,17 +3,17 @@
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-use crate::cores::{Core, Cores, Wish};
-use crate::program::{End, Observed, Program, Update};
+use crate::cores::{Core, Cores, MemoryRequest};
+use crate::program::{Observed, Outcome, Program, Update};
 
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
-pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
+pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
     ends_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
 /// As [`ends`], or `None` if there are more than `most` states.
-pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<End>> {
+pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<Outcome>> {
     let mut first = State {
         cores: Core::all(program),
         memory: program.initial.clone(),
@@ -65,20 +65,20 @@ struct State {
 
 impl State {
     /// Performs a request and returns the old value.
-    fn perform(&mut self, wish: Wish) -> i64 {
+    fn perform(&mut self, wish: MemoryRequest) -> i64 {
         let place = &mut self.memory[usize::from(wish.location())];
         let found = *place;
         match wish {
-            Wish::Read(..) => {}
-            Wish::Write(_, value, ..) => *place = Update::Set(value).of(found),
-            Wish::Update(_, update, _) => *place = update.of(found),
+            MemoryRequest::Read(..) => {}
+            MemoryRequest::Write(_, value, ..) => *place = Update::Set(value).of(found),
+            MemoryRequest::Update(_, update, _) => *place = update.of(found),
         }
         found
     }
 }
 
 /// Returns the outcome of final cores and memory, or `None` if the test's filter excludes it.
-pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<End> {
+pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
     program.outcome(|observed| match *observed {
         Observed::Register(thread, register) => cores[thread].registers[register],
         Observed::Location(location) => memory[usize::from(location)],

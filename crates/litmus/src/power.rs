@@ -2,7 +2,7 @@
 
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, Piece, Result};
-use crate::program::{Acquire, Address, Fence, Instruction, Operand, Operation, Via};
+use crate::program::{Acquire, Address, Fence, Instruction, Operand, Operation, StoreVariant};
 
 pub(crate) const POWER: Dialect = Dialect {
     register,
@@ -70,7 +70,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value: code.operand(parts[0], "")?,
                 release: false,
-                via: Via::Text,
+                via: StoreVariant::Text,
             };
             code.emit(whole, store)
         }

@@ -222,7 +222,7 @@ pub enum Rcu {
 
 /// Access of the protocol that performs a write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Via {
+pub enum StoreVariant {
     /// The default store or atomic access of the protocol.
     #[default]
     Text,
@@ -253,7 +253,7 @@ pub enum Instruction {
         /// True if the store is ordered after all earlier accesses of the thread.
         release: bool,
         /// Access of the protocol that performs the store.
-        via: Via,
+        via: StoreVariant,
     },
     /// Reads and writes a location atomically.
     Atomic {
@@ -272,7 +272,7 @@ pub enum Instruction {
         /// True if the old value is returned. AArch64's fences of loads wait only for atomic accesses that return it.
         returns: bool,
         /// Access of the protocol that performs the write.
-        via: Via,
+        via: StoreVariant,
     },
     /// Reads a location and reserves it for the next [`Instruction::StoreConditional`] of the thread.
     LoadReserved {
@@ -475,7 +475,7 @@ pub struct Program {
 
 /// An outcome of a program: final values of the observed registers and locations.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct End(pub BTreeMap<Observed, i64>);
+pub struct Outcome(pub BTreeMap<Observed, i64>);
 
 impl Program {
     /// Returns the registers and locations that an outcome shows: those of the claim and those listed. If both are
@@ -506,15 +506,15 @@ impl Program {
     }
 
     /// Returns true if an outcome satisfies the claim.
-    pub fn holds(&self, end: &End) -> bool {
+    pub fn holds(&self, end: &Outcome) -> bool {
         holds(&self.claim, &|observed| end.0.get(observed).copied())
     }
 
     /// Returns the outcome of an execution that ends with these values, or `None` if the filter excludes it.
-    pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<End> {
+    pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<Outcome> {
         let fits = holds(&self.filter, &|observed| Some(value(observed)));
         let observed = self.observed().into_iter();
-        fits.then(|| End(observed.map(|o| (o.clone(), value(&o))).collect()))
+        fits.then(|| Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
     }
 
     /// Adds a claim to the filter.
@@ -565,7 +565,7 @@ impl Program {
     }
 
     /// Formats an outcome: `0:X2=0; 1:X2=1`.
-    pub fn words(&self, end: &End) -> String {
+    pub fn words(&self, end: &Outcome) -> String {
         let all = end.0.iter();
         let all = all.map(|(observed, value)| {
             format!("{}={}", self.name_of(observed), self.value_name(*value))
@@ -574,7 +574,7 @@ impl Program {
     }
 
     /// Returns true if the set of all outcomes satisfies the quantified claim.
-    pub fn fulfilled<'e>(&self, ends: impl IntoIterator<Item = &'e End>) -> bool {
+    pub fn fulfilled<'e>(&self, ends: impl IntoIterator<Item = &'e Outcome>) -> bool {
         let mut ends = ends.into_iter();
         match self.quantifier {
             Quantifier::Exists => ends.any(|end| self.holds(end)),

@@ -3,7 +3,7 @@
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, Via,
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, StoreVariant,
 };
 
 pub(crate) const RISCV: Dialect = Dialect {
@@ -106,7 +106,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to: at,
                 value,
                 release: releases,
-                via: Via::Text,
+                via: StoreVariant::Text,
             };
             return code.emit(whole, store);
         }
@@ -128,7 +128,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             acquire: acquires,
             release: releases,
             returns: true,
-            via: Via::Text,
+            via: StoreVariant::Text,
         };
         return code.emit(whole, atomic);
     }
@@ -167,7 +167,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to: address(code, parts[1])?,
                 value,
                 release: releases,
-                via: Via::Text,
+                via: StoreVariant::Text,
             };
             code.emit(whole, store)
         }

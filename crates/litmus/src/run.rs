@@ -3,19 +3,19 @@
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::numbered::{Numbered, Rows};
+use cohkit_system::interner::{Interner, Rows};
 use cohkit_system::world::{Levels, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::cores::{Asked, Core, Cores, Wish};
+use crate::cores::{Core, Cores, FenceKind, MemoryRequest};
 use crate::kinds::Kinds;
 use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
 use crate::models::end;
-use crate::program::{End, Location, Program};
-use crate::story::{Change, Did, Story};
+use crate::program::{Location, Outcome, Program};
+use crate::trace_events::{Change, Story, ThreadStep};
 
 /// Options of an exhaustive run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +29,12 @@ pub struct Options {
     /// Maximum number of states to visit.
     pub most: usize,
     /// Placement of the locations at the homes, if there are several.
-    pub placed: Placed,
+    pub placed: Placement,
 }
 
 /// Placement of a program's locations at the homes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placed {
+pub enum Placement {
     /// Every placement.
     InEveryWay,
     /// Round robin: each location at the next home.
@@ -48,7 +48,7 @@ impl Default for Options {
             gives_up: 1,
             room: 7,
             most: 10_000_000,
-            placed: Placed::InEveryWay,
+            placed: Placement::InEveryWay,
         }
     }
 }
@@ -59,7 +59,7 @@ pub enum Found {
     /// All outcomes.
     Ends {
         /// Outcomes.
-        ends: BTreeSet<End>,
+        ends: BTreeSet<Outcome>,
         /// Number of states visited.
         states: usize,
     },
@@ -68,7 +68,7 @@ pub enum Found {
     /// No outcome is reachable from some reachable state.
     Stuck {
         /// Accesses that the threads wait for in that state.
-        waiting: Vec<Option<Wish>>,
+        waiting: Vec<Option<MemoryRequest>>,
         /// True if steps go on for ever from that state (livelock), false if no step is possible (deadlock).
         livelock: bool,
     },
@@ -208,12 +208,12 @@ pub fn shortest(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
-    wanted: &dyn Fn(Option<&End>) -> bool,
+    wanted: &dyn Fn(Option<&Outcome>) -> bool,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Shortest> {
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
-    let mut best: Option<(Vec<u8>, Way)> = None;
+    let mut best: Option<(Vec<u8>, StatePath)> = None;
     for placement in runner.placements(options) {
         runner.placement.clone_from(&placement);
         let Ok((_, Some(way))) = runner.explore(options, wanted, goes_on) else {
@@ -235,7 +235,7 @@ pub fn shortest(
 }
 
 /// States of a path, from the initial state.
-type Way = Vec<Vec<u32>>;
+type StatePath = Vec<Vec<u32>>;
 
 /// Queues of messages that are ordered across lines: the line of each message, oldest first.
 type Queues = BTreeMap<Queue, Vec<u8>>;
@@ -248,7 +248,7 @@ struct Runner<'r, 'p> {
     threads: Vec<Thread<'r>>,
     /// Line of each location, if one world contains all lines.
     placement: Vec<u8>,
-    queues: Numbered<Queues>,
+    queues: Interner<Queues>,
     /// Successor under construction.
     next: Vec<u32>,
     /// True after an atomic access completed without returning the old value.
@@ -267,7 +267,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             lines,
             program,
             placement: Vec::new(),
-            queues: Numbered::default(),
+            queues: Interner::default(),
             next: Vec::new(),
             unread: false,
         }
@@ -276,8 +276,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn placements(&self, options: &Options) -> Vec<Vec<u8>> {
         let locations = self.program.locations.len();
         match options.placed {
-            Placed::InEveryWay => self.lines.placements(locations),
-            Placed::InTurn => vec![(0..locations as u8).collect()],
+            Placement::InEveryWay => self.lines.placements(locations),
+            Placement::InTurn => vec![(0..locations as u8).collect()],
         }
     }
 
@@ -286,9 +286,9 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn explore(
         &mut self,
         options: &Options,
-        wanted: &dyn Fn(Option<&End>) -> bool,
+        wanted: &dyn Fn(Option<&Outcome>) -> bool,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Found, Option<Way>), Wrong> {
+    ) -> Result<(Found, Option<StatePath>), Wrong> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
             .placement
@@ -370,7 +370,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     }
 
     /// Returns the sequence chart of a path, or `None` with two levels of caches.
-    fn story(&mut self, way: &Way) -> Option<Sequence> {
+    fn story(&mut self, way: &StatePath) -> Option<Sequence> {
         let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
         let threads = self.lines.thread_of_each();
@@ -442,12 +442,12 @@ impl<'r, 'p> Runner<'r, 'p> {
         self.cores(state).all(|core| core.stopped)
     }
 
-    fn waiting(&self, state: &[u32]) -> Vec<Option<Wish>> {
+    fn waiting(&self, state: &[u32]) -> Vec<Option<MemoryRequest>> {
         let cores = self.cores(state);
         cores.map(|core| core.wishes.first().copied()).collect()
     }
 
-    fn end(&self, state: &[u32]) -> Option<End> {
+    fn end(&self, state: &[u32]) -> Option<Outcome> {
         let (lines, rest) = state.split_at(self.first_thread());
         let memory = (0..self.program.locations.len() as u8).map(|location| {
             let (world, within) = self.place(location);
@@ -462,7 +462,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn successors(
         &mut self,
         state: &[u32],
-        each: &mut dyn FnMut(Did, &[u32], bool),
+        each: &mut dyn FnMut(ThreadStep, &[u32], bool),
     ) -> Result<(), Wrong> {
         for number in 0..self.threads.len() {
             let place = self.first_thread() + number;
@@ -470,7 +470,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 self.next.clear();
                 self.next.extend_from_slice(state);
                 self.next[place] = core;
-                each(Did::Forwards(number as u8), &self.next, false);
+                each(ThreadStep::Forwards(number as u8), &self.next, false);
             }
             // A thread has at most one outstanding access per line.
             let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
@@ -479,7 +479,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 let begun = self.lines.begin(state[world], within, number as u8, wish)?;
                 if let Some(begun) = begun {
                     self.moves(state, world, &begun);
-                    each(Did::Begins(number as u8, wish), &self.next, false);
+                    each(ThreadStep::Begins(number as u8, wish), &self.next, false);
                 }
             }
             for asked in self.threads[number]
@@ -490,7 +490,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             {
                 if let Some(begun) = self.lines.ask(state[0], number as u8, asked)? {
                     self.moves(state, 0, &begun);
-                    each(Did::Asks(number as u8, asked), &self.next, false);
+                    each(ThreadStep::Asks(number as u8, asked), &self.next, false);
                 }
             }
         }
@@ -498,7 +498,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         for line in 0..self.first_thread() {
             for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
                 if self.moves(state, line, step) {
-                    each(Did::Nothing, &self.next, step.gives_up);
+                    each(ThreadStep::Nothing, &self.next, step.gives_up);
                 }
             }
         }
@@ -551,8 +551,8 @@ impl<'r, 'p> Runner<'r, 'p> {
                 Err(asked) => thread.answered(next[place], asked),
                 Ok((location, value)) => {
                     let mut wishes = thread.known(next[place]).wishes.iter();
-                    let updates =
-                        wishes.any(|w| matches!(w, Wish::Update(at, ..) if *at == location));
+                    let updates = wishes
+                        .any(|w| matches!(w, MemoryRequest::Update(at, ..) if *at == location));
                     self.unread |= updates && value.is_none();
                     thread.ended(next[place], location, value.unwrap_or_default())
                 }
@@ -610,7 +610,7 @@ impl Graph {
 }
 
 /// Returns the path to a state, from the initial state.
-fn way(states: &Rows, from: &[u32], mut number: usize) -> Way {
+fn way(states: &Rows, from: &[u32], mut number: usize) -> StatePath {
     let mut way = vec![states.row(number).to_vec()];
     while number != 0 {
         number = from[number] as usize;
@@ -622,9 +622,9 @@ fn way(states: &Rows, from: &[u32], mut number: usize) -> Way {
 
 /// Cached properties of one state of a thread.
 struct Known {
-    wishes: Rc<[Wish]>,
+    wishes: Rc<[MemoryRequest]>,
     /// Fences and acquires that the thread may request now.
-    asks: [Option<Asked>; 2],
+    asks: [Option<FenceKind>; 2],
     stopped: bool,
     /// Successors by store forwarding, computed on first use.
     forwards: Option<Rc<[u32]>>,
@@ -635,7 +635,7 @@ struct Thread<'r> {
     program: &'r Program,
     number: usize,
     buffers: Cores,
-    cores: Numbered<Core>,
+    cores: Interner<Core>,
     known: Vec<Known>,
     ended: FxHashMap<(u32, u8, i64), u32>,
 }
@@ -646,7 +646,7 @@ impl<'r> Thread<'r> {
             program,
             number,
             buffers,
-            cores: Numbered::default(),
+            cores: Interner::default(),
             known: Vec::new(),
             ended: FxHashMap::default(),
         };
@@ -664,7 +664,7 @@ impl<'r> Thread<'r> {
         core.settle(code, self.buffers);
         let known = Known {
             wishes: core.wishes(code, self.buffers).collect(),
-            asks: [Asked::Fence, Asked::Acquired]
+            asks: [FenceKind::Fence, FenceKind::Acquired]
                 .map(|asked| core.asks_for(code, self.buffers, asked).then_some(asked)),
             stopped: core.stopped(code),
             forwards: None,
@@ -695,7 +695,7 @@ impl<'r> Thread<'r> {
     }
 
     /// Returns the state after the requested fence or acquire has completed.
-    fn answered(&mut self, core: u32, asked: Asked) -> u32 {
+    fn answered(&mut self, core: u32, asked: FenceKind) -> u32 {
         let mut next = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
         next.answered(code, self.buffers, asked);

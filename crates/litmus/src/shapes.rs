@@ -1,7 +1,7 @@
 //! Exhaustive generation of small programs on two locations.
 
 use crate::program::{
-    Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, Thread, Via,
+    Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
 };
 
 /// A read or write of a location.
@@ -76,7 +76,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                             to: step.at.into(),
                             value: Operand::Number(value),
                             release: false,
-                            via: Via::Text,
+                            via: StoreVariant::Text,
                         }
                     }
                     false => {

@@ -16,17 +16,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::cores::{Asked, Asks, Core, Cores, Wish};
+use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write, Kinds};
-use crate::mixes::ordered;
 use crate::models::end;
-use crate::program::{Change as Becomes, End, Instruction, Program, Update, Via};
+use crate::program::{Change as Becomes, Instruction, Outcome, Program, StoreVariant, Update};
+use crate::store_variants::ordered;
 
 /// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct SeedOutcomes {
     /// Outcomes, each with its number of runs and its first seed.
-    pub ends: BTreeMap<End, (u64, u64)>,
+    pub ends: BTreeMap<Outcome, (u64, u64)>,
     /// Number of completed runs.
     pub runs: u64,
     /// Number of messages sent in these runs, by name.
@@ -153,7 +153,7 @@ pub fn observe(
     program: &Program,
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<Seen, NotRun> {
+) -> Result<SeedOutcomes, NotRun> {
     let kinds = Kinds::from(program.threads.len() as u8);
     observe_placed(machines, &kinds, program, options, goes_on)
 }
@@ -168,7 +168,7 @@ pub fn observe_placed(
     program: &Program,
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<Seen, NotRun> {
+) -> Result<SeedOutcomes, NotRun> {
     let Some(first) = machines.first() else {
         return Err(NotRun::Cannot("there is no machine".into()));
     };
@@ -183,14 +183,14 @@ pub fn observe_placed(
         return Err(NotRun::Cannot(what.into()));
     }
     changes_copies(protocol, kinds, program)?;
-    let mut seen = Seen::default();
+    let mut seen = SeedOutcomes::default();
     let accesses = kinds.accesses(protocol);
     // The simulator's threads request the acquire after an acquiring read themselves.
-    let asks = accesses.iter().map(|of| Asks {
+    let asks = accesses.iter().map(|of| FenceSupport {
         acquired: false,
-        ..Asks::of(of)
+        ..FenceSupport::of(of)
     });
-    let asks: Vec<Asks> = asks.collect();
+    let asks: Vec<FenceSupport> = asks.collect();
     for run in 0..options.runs {
         if !goes_on() {
             return Err(NotRun::Interrupted);
@@ -216,7 +216,7 @@ pub fn observe_placed(
                 let mut rows = performance.tables.into_iter().flat_map(|table| table.rows);
                 if let Some(values) = rows.next() {
                     let values = values.into_iter().map(|value| value as i64);
-                    let end = End(program.observed().into_iter().zip(values).collect());
+                    let end = Outcome(program.observed().into_iter().zip(values).collect());
                     seen.ends.entry(end).or_insert((0, seed)).0 += 1;
                 }
                 seen.runs += 1;
@@ -281,7 +281,7 @@ struct InTime {
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
-    asks: Vec<Asks>,
+    asks: Vec<FenceSupport>,
     /// Accesses of each thread.
     accesses: Vec<Accesses>,
     /// Number of caches that serve cores: at least one per thread.
@@ -391,9 +391,9 @@ enum Doing {
     /// The delay before the next step is over.
     Waited,
     /// Its access is outstanding.
-    Access(Wish),
+    Access(MemoryRequest),
     /// Its fence or acquire is outstanding.
-    Asks(Asked),
+    Asks(FenceKind),
 }
 
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
@@ -420,28 +420,28 @@ impl Running {
         cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(first)
     }
 
-    fn accesses(&self, wish: Wish) -> Step {
+    fn accesses(&self, wish: MemoryRequest) -> Step {
         let (line, word) = (self.lines[usize::from(wish.location())], 0);
         let shift = self.difference(wish.location());
         let of = |value: i64| (value as u64).wrapping_add(shift);
         let update = match wish {
-            Wish::Read(_, false) => return Step::Load { line, word },
-            Wish::Read(_, true) => return Step::Acquire { line, word },
-            Wish::Write(_, value, false, _) => {
+            MemoryRequest::Read(_, false) => return Step::Load { line, word },
+            MemoryRequest::Read(_, true) => return Step::Acquire { line, word },
+            MemoryRequest::Write(_, value, false, _) => {
                 let value = of(value);
                 return Step::Store { line, word, value };
             }
-            Wish::Write(_, value, true, _) => {
+            MemoryRequest::Write(_, value, true, _) => {
                 let value = of(value);
                 return Step::Release { line, word, value };
             }
-            Wish::Update(_, Update::Set(value), _) => Change::Swap(of(value)),
-            Wish::Update(_, Update::Add(by), _) => Change::Add(by as u64),
-            Wish::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
+            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(of(value)),
+            MemoryRequest::Update(_, Update::Add(by), _) => Change::Add(by as u64),
+            MemoryRequest::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
                 old: of(old),
                 new: of(new),
             },
-            Wish::Update(_, Update::Apply(..), _) => {
+            MemoryRequest::Update(_, Update::Apply(..), _) => {
                 unreachable!("`changes_copies` refuses it")
             }
         };
@@ -462,12 +462,12 @@ impl Running {
     }
 
     /// Returns the requests that a simulator core may begin for its thread.
-    fn may_begin(&self, number: usize) -> Vec<Wish> {
+    fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
         let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
-        let its_own = |wish: &Wish| match self.test.cores {
+        let its_own = |wish: &MemoryRequest| match self.test.cores {
             Cores::InOrder => true,
-            Cores::StoreBuffer => matches!(wish, Wish::Write(..)) == (port == 1),
+            Cores::StoreBuffer => matches!(wish, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
             Cores::Relaxed(_) => {
                 let mut others = self.seats.iter().zip(&self.steps);
@@ -492,8 +492,10 @@ impl Running {
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
-        let asks = |asked: &Asked| core.asks_for(code, self.test.cores, *asked);
-        let asked = [Asked::Fence, Asked::Acquired].into_iter().find(asks);
+        let asks = |asked: &FenceKind| core.asks_for(code, self.test.cores, *asked);
+        let asked = [FenceKind::Fence, FenceKind::Acquired]
+            .into_iter()
+            .find(asks);
         if let (0, Some(asked)) = (port, asked) {
             self.steps[number] = Doing::Asks(asked);
             return Step::Fence;
@@ -561,12 +563,12 @@ impl Played for Running {
     fn writes_by(&self, number: usize) -> Option<Access> {
         let (_, thread) = self.seats[number];
         let (via, release) = match self.steps[number] {
-            Doing::Access(Wish::Write(_, _, release, via)) => (via, release),
-            Doing::Access(Wish::Update(_, _, via)) => (via, false),
+            Doing::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
+            Doing::Access(MemoryRequest::Update(_, _, via)) => (via, false),
             _ => return None,
         };
         match via {
-            Via::Text => None,
+            StoreVariant::Text => None,
             via => write(&self.test.accesses[thread], via, release),
         }
     }
@@ -584,7 +586,8 @@ impl Played for Running {
     /// excludes the outcome.
     fn tables(&self) -> Vec<Table> {
         let end = end(&self.test.program, &self.cores, &self.memory.borrow());
-        let values = |End(values): End| values.into_values().map(|value| value as u64).collect();
+        let values =
+            |Outcome(values): Outcome| values.into_values().map(|value| value as u64).collect();
         vec![Table {
             name: "end",
             rows: end.map(values).into_iter().collect(),

@@ -16,11 +16,11 @@ pub struct Values {
 
 /// Data of a write. `None` if an upper-level cache acquires write permission on behalf of the caches below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Written(pub(crate) Option<Update>);
+pub struct WrittenValue(pub(crate) Option<Update>);
 
 impl Data for Values {
     type Copy = Copy;
-    type Write = Written;
+    type Write = WrittenValue;
     const KEEPS: bool = true;
     const AGES: bool = false;
 
@@ -38,7 +38,7 @@ impl Data for Values {
         self.last[usize::from(line)] == *copy
     }
 
-    fn write(&mut self, line: u8, on: &Copy, _extent: Extent, what: &Written) -> Copy {
+    fn write(&mut self, line: u8, on: &Copy, _extent: Extent, what: &WrittenValue) -> Copy {
         let Some(what) = what.0 else { return *on };
         let last = &mut self.last[usize::from(line)];
         *last = (last.0 + 1, what.of(on.1));

@@ -3,17 +3,17 @@
 //! A step changes a line and one or two messages, so thousands of worlds share each component. The values of all lines,
 //! the lines, and the messages in flight are therefore stored once each, and numbered.
 
-use cohkit_system::numbered::{Numbered, Rows};
-use cohkit_system::world::{Common, Flight, Line, Network, System, World};
+use cohkit_system::interner::{Interner, Rows};
+use cohkit_system::world::{CopyOnWrite, Flight, Line, Network, System, World};
 
 use crate::values::Values;
 
 /// Numbered worlds. With two levels of caches, a number stands for the world of the upper level and those below it.
 #[derive(Default)]
 pub struct Worlds {
-    data: Numbered<Values>,
-    lines: Numbered<Common<Line<Values>>>,
-    flights: Numbered<Common<Flight<Values>>>,
+    data: Interner<Values>,
+    lines: Interner<CopyOnWrite<Line<Values>>>,
+    flights: Interner<CopyOnWrite<Flight<Values>>>,
     /// Row of each number; per world: its values, its lines, the number of its messages in flight, and these messages.
     rows: Rows,
     /// Buffer for the current row.

@@ -3,7 +3,7 @@
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
 
 pub(crate) const X86: Dialect = Dialect {
@@ -225,7 +225,7 @@ fn stores(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<(
         to,
         value,
         release: false,
-        via: Via::Text,
+        via: StoreVariant::Text,
     };
     code.emit(cell, store)
 }
@@ -246,7 +246,7 @@ fn atomic(
         acquire: true,
         release: true,
         returns: true,
-        via: Via::Text,
+        via: StoreVariant::Text,
     };
     code.emit(cell, atomic)
 }

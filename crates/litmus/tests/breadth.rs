@@ -1,13 +1,13 @@
 //! Files of shapes with mixed orders, and their outcomes on the protocols of `ordering`.
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::breadth::{files, File, ORDERINGS, SHOWN_ON_MP};
-use cohkit_litmus::compared::{compared, Compared};
+use cohkit_litmus::conformance_batch::{compared, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::Options;
+use cohkit_litmus::shape_generator::{files, File, ORDERINGS, SHOWN_ON_MP};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
     let model = protocol.guarantee.model.expect("a guarantee");
     let groups = Lines::groups(&protocol, of_up_to(threads)).into_iter();
     let compared = groups.map(|group| compared(&protocol, home, &group, model, &options));
-    let all = compared.fold(Compared::default(), |all, one| all.with(one.unwrap()));
+    let all = compared.fold(BatchResult::default(), |all, one| all.with(one.unwrap()));
     assert_eq!(all.programs, of_up_to(threads).len(), "{name}");
     all.forbidden.into_iter().collect()
 }

@@ -7,7 +7,7 @@ use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::program::End;
+use cohkit_litmus::program::Outcome;
 use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
 use cohkit_protocol::protocol::{Home, Protocol};
 use std::collections::BTreeSet;
@@ -291,7 +291,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
-    let wanted = |end: Option<&End>| end.is_some_and(|end| program.holds(end));
+    let wanted = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
     let way = shortest(&mut lines, &program, &options, &wanted, &mut || true).expect("a way");
     let way = way.told;
     assert_eq!(

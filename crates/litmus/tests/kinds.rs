@@ -3,13 +3,13 @@
 mod texts;
 
 use cohkit_litmus::axioms::Model;
+use cohkit_litmus::conformance_report::{self, judge, Ended};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::{Instruction, Program};
-use cohkit_litmus::promised::{self, judge, Ended};
 use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
 use cohkit_litmus::timed::{self, observe_placed, Level, Machine, NotRun};
 use cohkit_protocol::protocol::Protocol;
@@ -256,7 +256,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
         judge(
             &protocol,
             Model::Sc,
-            promised::classic(&protocol, 2),
+            conformance_report::classic(&protocol, 2),
             None,
             &of,
             &mut || true,
@@ -325,7 +325,7 @@ fn watched(
     kinds: &Kinds,
     program: &Program,
     (cores, runs): (Cores, u64),
-) -> Result<timed::Seen, NotRun> {
+) -> Result<timed::SeedOutcomes, NotRun> {
     let upper = Level {
         protocol,
         home: home(protocol).clone(),

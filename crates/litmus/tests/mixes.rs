@@ -3,15 +3,15 @@
 mod texts;
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::compared::{compared, Compared};
+use cohkit_litmus::conformance_batch::{compared, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::mixes::{every, letters, mixed};
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run, Found, Options, Placed};
-use cohkit_litmus::timed::{self, Level, Seen};
+use cohkit_litmus::run::{run, Found, Options, Placement};
+use cohkit_litmus::store_variants::{every, letters, mixed};
+use cohkit_litmus::timed::{self, Level, SeedOutcomes};
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
 
@@ -26,7 +26,7 @@ fn options(protocol: &Protocol) -> Options {
     Options {
         cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
         gives_up: 0,
-        placed: Placed::InTurn,
+        placed: Placement::InTurn,
         ..Options::default()
     }
 }
@@ -64,7 +64,7 @@ fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
                 &options(&protocol),
             )
         };
-        let found = groups.fold(Compared::default(), |all, group| {
+        let found = groups.fold(BatchResult::default(), |all, group| {
             all.with(run(group).unwrap_or_else(|what| panic!("{what}")))
         });
         assert_eq!(found.forbidden, Vec::<String>::new(), "{}", protocol.name);
@@ -78,7 +78,7 @@ fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
 }
 
 /// Runs a program `runs` times in the simulator.
-fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> Seen {
+fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
     let upper = Level {
         protocol,
         home: home(protocol).clone(),
@@ -168,7 +168,7 @@ fn in_time_writes_are_made_as_their_letters_say() {
     let swaps = named("2+2W+swps").expect("a shape");
     let back = all_mixes(&protocol, &swaps).into_iter();
     let back = back.filter(|mixed| mixed.name.ends_with(" bbbb"));
-    let seen: Vec<Seen> = back.map(|mixed| in_time(&protocol, &mixed, 10)).collect();
+    let seen: Vec<SeedOutcomes> = back.map(|mixed| in_time(&protocol, &mixed, 10)).collect();
     assert_eq!(seen[0].messages["Atomic"], 0);
     assert!(seen[0].messages["GetM"] > 10);
 }

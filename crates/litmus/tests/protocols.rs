@@ -2,7 +2,7 @@
 
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::models::ends;
-use cohkit_litmus::program::{End, Observed, Program};
+use cohkit_litmus::program::{Observed, Outcome, Program};
 use cohkit_litmus::run::{run, Found, Options};
 use cohkit_litmus::shapes::{all, program, Step};
 use cohkit_protocol::construct;
@@ -23,8 +23,8 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
 }
 
 /// Returns true if an outcome has these register values, thread by thread.
-fn shows(ends: &std::collections::BTreeSet<End>, values: &[i64]) -> bool {
-    let registers = |end: &End| -> Vec<i64> {
+fn shows(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
+    let registers = |end: &Outcome| -> Vec<i64> {
         let registers = end.0.iter();
         let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
         registers.map(|(_, &value)| value).collect()

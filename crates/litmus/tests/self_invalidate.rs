@@ -7,7 +7,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run_on, Found, Options};
 use cohkit_litmus::timed::{self, observe, Level, Machine};
-use cohkit_litmus::warm::{judging, named};
+use cohkit_litmus::warm_caches::{judging, named};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text;
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
 }
 
 /// Runs a program of two threads `runs` times in the simulator.
-fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::Seen {
+fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcomes {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
     };
@@ -170,7 +170,7 @@ fn in_time_programs_show_a_part_of_that_and_what_is_not_dropped_shows_too() {
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     );
-    let forbidden = |seen: &timed::Seen, program: &Program| {
+    let forbidden = |seen: &timed::SeedOutcomes, program: &Program| {
         assert_eq!(seen.failure, None, "{}", program.name);
         let allowed = allowed(program, Model::Rc).expect("it is small");
         seen.ends.keys().any(|end| !allowed.contains(end))

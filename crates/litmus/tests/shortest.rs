@@ -11,7 +11,7 @@ use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::{
-    Acquire, End, Instruction, Observed, Operand, Operation, Program, Quantifier,
+    Acquire, Instruction, Observed, Operand, Operation, Outcome, Program, Quantifier,
 };
 use cohkit_litmus::run::{shortest, Options};
 use cohkit_protocol::orders::Issue;
@@ -198,7 +198,7 @@ impl<'o> Oracle<'o> {
             }
             all.push((next, !gives_up));
         };
-        let told = |ended: Vec<cohkit_system::world::Ended<Numbers>>| {
+        let told = |ended: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
             let told = ended.into_iter();
             let told = told.map(|one| (one.remote, one.line, one.found.unwrap_or_default().1));
             told.collect::<Vec<_>>()
@@ -250,7 +250,7 @@ impl<'o> Oracle<'o> {
     }
 
     /// Returns the outcome of a state if all accesses have completed and all writes are performed.
-    fn end(&self, state: &State, lines: &[u8]) -> Option<End> {
+    fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
         let through = state.ended.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
         let under_way = flights.any(|flight| matches!(flight.carried, Carried::Write(..)))
@@ -271,12 +271,12 @@ impl<'o> Oracle<'o> {
             Observed::Location(at) => state.world.data.0[usize::from(lines[usize::from(at)])].1,
         };
         let observed = self.program.observed().into_iter();
-        Some(End(observed.map(|o| (o.clone(), value(&o))).collect()))
+        Some(Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
     }
 
     /// Returns the number of steps to the first outcome found that satisfies `wanted`, or to a deadlock if
     /// `wanted(None)`, over all placements of the locations.
-    fn walk(&self, wanted: &dyn Fn(Option<&End>) -> bool, next: Next) -> Option<usize> {
+    fn walk(&self, wanted: &dyn Fn(Option<&Outcome>) -> bool, next: Next) -> Option<usize> {
         // Homes are symmetric, so the first location is at the first home.
         let mut placements: Vec<Vec<u8>> = vec![vec![0]];
         for _ in &self.program.locations[1..] {
@@ -372,8 +372,9 @@ fn no_way_is_shorter_than_the_one_that_is_told() {
             cores,
             ..Options::default()
         };
-        let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
-        let wanted = |end: Option<&End>| end.is_some_and(decides);
+        let decides =
+            |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+        let wanted = |end: Option<&Outcome>| end.is_some_and(decides);
         let (threads, locations) = (program.threads.len() as u8, program.locations.len() as u8);
         let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
         let told = shortest(&mut lines, &program, &options, &wanted, &mut || true);

@@ -4,13 +4,15 @@ mod texts;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::breadth::files;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::machine::MachineState;
-use cohkit_litmus::program::{Claim, Instruction, Operand, Program, Quantifier, Thread, Via};
-use cohkit_litmus::run::{run_on, shortest, Found, Options, Placed};
+use cohkit_litmus::program::{
+    Claim, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
+};
+use cohkit_litmus::run::{run_on, shortest, Found, Options, Placement};
+use cohkit_litmus::shape_generator::files;
 use cohkit_litmus::timed::{self, Level};
 use cohkit_litmus::values::Values;
 use cohkit_protocol::protocol::Protocol;
@@ -299,7 +301,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
     let mut value = 0;
     let mut store = |to: u8, release: bool| {
         value += 1;
-        let (value, via) = (Operand::Number(value), Via::Text);
+        let (value, via) = (Operand::Number(value), StoreVariant::Text);
         code.push(Instruction::Store {
             to: to.into(),
             value,
@@ -333,7 +335,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
 fn messages(text: &str, program: &Program) -> Vec<String> {
     let protocol = read(text);
     let options = Options {
-        placed: Placed::InTurn,
+        placed: Placement::InTurn,
         ..options(&protocol)
     };
     let locations = program.locations.len() as u8;

@@ -6,7 +6,7 @@ use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options, Seen};
+use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options, SeedOutcomes};
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
@@ -42,11 +42,11 @@ fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<M
     machines.collect()
 }
 
-fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> Seen {
+fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
     watch_on(&[one_level(protocol, program)], program, cores, runs)
 }
 
-fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> Seen {
+fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
     let options = Options {
         cores,
         runs,
@@ -145,7 +145,7 @@ fn store_buffers_show_what_cores_in_order_do_not() {
     let protocol = parse(&text("mesi")).unwrap();
     for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
         let shape = named(name).unwrap();
-        let holds = |seen: &Seen| seen.ends.keys().any(|end| shape.holds(end));
+        let holds = |seen: &SeedOutcomes| seen.ends.keys().any(|end| shape.holds(end));
         assert!(
             holds(&watch(&protocol, &shape, Cores::StoreBuffer, 300)),
             "{name}"

@@ -8,7 +8,7 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
 use cohkit_engine::model::*;
-use cohkit_engine::story::Story;
+use cohkit_engine::trace_events::TraceEvents;
 
 /// The lifeline of agents that messages do not name.
 const OTHERS: &str = "others";
@@ -63,8 +63,8 @@ struct Message {
 #[derive(Debug)]
 pub(crate) struct Messages;
 
-impl Teller for Messages {
-    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn Story + 'a>> {
+impl TraceRenderer for Messages {
+    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn TraceEvents + 'a>> {
         Some(Box::new(Networks::of(model, state)?))
     }
 }
@@ -342,7 +342,7 @@ impl<'a> Networks<'a> {
     }
 }
 
-impl Story for Networks<'_> {
+impl TraceEvents for Networks<'_> {
     fn step(&mut self, rule: &str, before: &[Number], after: &[Number]) {
         let (mut gone, mut new) = (self.messages(before), self.messages(after));
         // A message in both states is neither sent nor received.

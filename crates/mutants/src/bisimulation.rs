@@ -7,7 +7,7 @@
 
 use cohkit_protocol::protocol::{MessageId, Right};
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{End, Ended, Flight, Step, System, World};
+use cohkit_system::world::{CompletedAccess, End, Flight, Step, System, World};
 use std::collections::HashSet;
 
 /// Result of a search over pairs of states.
@@ -106,7 +106,7 @@ enum Label {
 struct Transition {
     label: Label,
     after: World<Current>,
-    ended: Vec<Ended<Current>>,
+    ended: Vec<CompletedAccess<Current>>,
 }
 
 /// Returns the steps that change the state, or `None` if a step has a violation.

@@ -6,7 +6,7 @@ use cohkit_check::progress::progress;
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
-use cohkit_litmus::promised::{self, Ended};
+use cohkit_litmus::conformance_report::{self, Ended};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 /// Verdict on a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fate {
+pub enum MutantVerdict {
     /// Stillborn: the specification is rejected, or no sound home can be constructed from it.
     Rejected,
     /// Killed: a system has a violation, or accesses that never begin.
@@ -33,16 +33,16 @@ pub enum Fate {
     Survived,
 }
 
-impl Fate {
+impl MutantVerdict {
     /// Returns the name of the verdict, in one or two words.
     pub fn name(self) -> &'static str {
         match self {
-            Fate::Rejected => "rejected",
-            Fate::Refuted => "refuted",
-            Fate::LeftOpen => "left open",
-            Fate::Undecided => "undecided",
-            Fate::Bisimilar => "bisimilar",
-            Fate::Survived => "survived",
+            MutantVerdict::Rejected => "rejected",
+            MutantVerdict::Refuted => "refuted",
+            MutantVerdict::LeftOpen => "left open",
+            MutantVerdict::Undecided => "undecided",
+            MutantVerdict::Bisimilar => "bisimilar",
+            MutantVerdict::Survived => "survived",
         }
     }
 }
@@ -110,7 +110,7 @@ impl Judge {
         let protocol = systems(text).ok_or("it is refused")?;
         let homes = homes(&protocol).ok_or("there is no home")?;
         match explored(&protocol, &homes) {
-            Fate::Survived => Ok(Judge { protocol, homes }),
+            MutantVerdict::Survived => Ok(Judge { protocol, homes }),
             other => Err(other.name().into()),
         }
     }
@@ -120,27 +120,27 @@ impl Judge {
     /// A home given as a policy is constructed again only if the mutation changed the policy or messages. A home
     /// constructed for a changed remote would fit that remote, and the two may be another correct protocol. A mutated
     /// remote is therefore checked with the home of the original.
-    pub fn fate(&self, mutant: &Mutant) -> Fate {
+    pub fn fate(&self, mutant: &Mutant) -> MutantVerdict {
         let Some(protocol) = systems(&mutant.text) else {
-            return Fate::Rejected;
+            return MutantVerdict::Rejected;
         };
         let constructed;
         let anew = mutant.goals || matches!(protocol.home, Home::Controller(_));
         let homes = match anew.then(|| homes(&protocol)) {
             None => &self.homes,
-            Some(None) => return Fate::Rejected,
+            Some(None) => return MutantVerdict::Rejected,
             Some(Some(own)) => {
                 constructed = own;
                 &constructed
             }
         };
         match further(&protocol, explored(&protocol, homes)) {
-            Fate::Survived if self.bisimilar(&protocol, homes) => Fate::Bisimilar,
+            MutantVerdict::Survived if self.bisimilar(&protocol, homes) => MutantVerdict::Bisimilar,
             fate => fate,
         }
     }
 
-    /// Returns true if no system distinguishes the mutant from the original, as [`Fate::Bisimilar`] states.
+    /// Returns true if no system distinguishes the mutant from the original, as [`MutantVerdict::Bisimilar`] states.
     fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
         let compare = |setting: &Setting, own: &Controller, home: &Controller, most: usize| {
             let text = world(&self.protocol, own, setting);
@@ -166,18 +166,18 @@ impl Judge {
 }
 
 /// Refines the verdict of the systems with a check of two levels, or with litmus programs.
-fn further(protocol: &Protocol, fate: Fate) -> Fate {
+fn further(protocol: &Protocol, fate: MutantVerdict) -> MutantVerdict {
     let Home::Controller(home) = &protocol.home else {
         return fate;
     };
     let further = match fate {
-        Fate::Rejected | Fate::Refuted => return fate,
+        MutantVerdict::Rejected | MutantVerdict::Refuted => return fate,
         _ if asks_above(home) => below(protocol, home),
         _ => programs(protocol, home),
     };
     match further {
-        Fate::Survived => fate,
-        _ if fate == Fate::Survived || further == Fate::Refuted => further,
+        MutantVerdict::Survived => fate,
+        _ if fate == MutantVerdict::Survived || further == MutantVerdict::Refuted => further,
         _ => fate,
     }
 }
@@ -192,19 +192,19 @@ fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &Setting) ->
 }
 
 /// Checks the memory model that a protocol guarantees, if any, with programs of two threads.
-fn programs(protocol: &Protocol, home: &Controller) -> Fate {
+fn programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let Some(model) = protocol.guarantee.model else {
-        return Fate::Survived;
+        return MutantVerdict::Survived;
     };
     let home = |_| Cow::Borrowed(home);
-    let mut programs = promised::classic(protocol, 2);
-    programs.extend(promised::bursts(model, 2));
-    let found = promised::judge(protocol, model, programs, None, &home, &mut || true);
+    let mut programs = conformance_report::classic(protocol, 2);
+    programs.extend(conformance_report::bursts(model, 2));
+    let found = conformance_report::judge(protocol, model, programs, None, &home, &mut || true);
     match found.ended {
-        Ended::Holds if found.left_out > 0 => Fate::Refuted,
-        Ended::Holds => Fate::Survived,
-        Ended::Broken { .. } => Fate::Refuted,
-        Ended::Undecided(_) | Ended::Interrupted => Fate::Undecided,
+        Ended::Holds if found.left_out > 0 => MutantVerdict::Refuted,
+        Ended::Holds => MutantVerdict::Survived,
+        Ended::Broken { .. } => MutantVerdict::Refuted,
+        Ended::Undecided(_) | Ended::Interrupted => MutantVerdict::Undecided,
     }
 }
 
@@ -215,12 +215,12 @@ fn asks_above(home: &Controller) -> bool {
 
 /// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
 /// two.
-fn below(inner: &Protocol, home: &Controller) -> Fate {
+fn below(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
     let Home::Controller(above) = &outer.home else {
-        return Fate::Rejected;
+        return MutantVerdict::Rejected;
     };
-    let mut fate = Fate::Survived;
+    let mut fate = MutantVerdict::Survived;
     for (caches, each) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
             World::new(&outer, above, caches, 1, ROOM),
@@ -232,14 +232,14 @@ fn below(inner: &Protocol, home: &Controller) -> Fate {
         };
         match explore_levels(&levels, search, &mut || true) {
             Found::Safe { lost: None, .. } => {}
-            Found::Safe { .. } => return Fate::Refuted,
-            Found::TooMany { .. } => fate = Fate::Undecided,
+            Found::Safe { .. } => return MutantVerdict::Refuted,
+            Found::TooMany { .. } => fate = MutantVerdict::Undecided,
             Found::Wrong { what, .. } => {
                 let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
                 if what.iter().any(violated) {
-                    return Fate::Refuted;
+                    return MutantVerdict::Refuted;
                 }
-                fate = Fate::LeftOpen;
+                fate = MutantVerdict::LeftOpen;
             }
         }
     }
@@ -279,12 +279,12 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     Some(Homes(each(&SYSTEMS), each(&APART)))
 }
 
-fn explored(protocol: &Protocol, homes: &Homes) -> Fate {
+fn explored(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
     let each = |settings: &[Setting], homes: &[Controller]| {
         let mut fates = Vec::new();
         for (setting, home) in settings.iter().zip(homes) {
             let fate = one(protocol, home, *setting);
-            if matches!(fate, Fate::Refuted | Fate::Rejected) {
+            if matches!(fate, MutantVerdict::Refuted | MutantVerdict::Rejected) {
                 return Err(fate);
             }
             fates.push(fate);
@@ -295,21 +295,23 @@ fn explored(protocol: &Protocol, homes: &Homes) -> Fate {
         Ok(fates) => fates,
         Err(fate) => return fate,
     };
-    let left_open = fates.contains(&Fate::LeftOpen);
-    if fates[0] == Fate::Survived && !left_open {
-        return Fate::Survived;
+    let left_open = fates.contains(&MutantVerdict::LeftOpen);
+    if fates[0] == MutantVerdict::Survived && !left_open {
+        return MutantVerdict::Survived;
     }
     match each(&APART, &homes.1) {
         Err(fate) => fate,
-        Ok(fates) if left_open || fates.contains(&Fate::LeftOpen) => Fate::LeftOpen,
-        Ok(fates) if fates.contains(&Fate::Undecided) => Fate::Undecided,
-        Ok(_) => Fate::Survived,
+        Ok(fates) if left_open || fates.contains(&MutantVerdict::LeftOpen) => {
+            MutantVerdict::LeftOpen
+        }
+        Ok(fates) if fates.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
+        Ok(_) => MutantVerdict::Survived,
     }
 }
 
 /// Checks one system as `cohkit check` does: with increasing channel capacity, then progress if no property is
 /// violated.
-fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> Fate {
+fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> MutantVerdict {
     let Setting { remotes, lines, .. } = setting;
     let limits = Options {
         max_states: Some(setting.states),
@@ -326,26 +328,28 @@ fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> Fate {
             ..system::Options::default()
         };
         let Ok(model) = system::model(protocol, home, remotes, lines, &room) else {
-            return Fate::Rejected;
+            return MutantVerdict::Rejected;
         };
         match check(&model, &limits).map(|report| report.outcome) {
-            Ok(Outcome::Violated { .. }) => return Fate::Refuted,
+            Ok(Outcome::Violated { .. }) => return MutantVerdict::Refuted,
             Ok(Outcome::Exceeded { .. }) => {}
-            Ok(Outcome::Undecided { .. }) => return Fate::Undecided,
+            Ok(Outcome::Undecided { .. }) => return MutantVerdict::Undecided,
             Ok(Outcome::Verified) => {
                 let found = progress(protocol, home, (remotes, lines), &room, &limits);
                 return match found {
-                    Ok(found) if !found.never.is_empty() => Fate::Refuted,
+                    Ok(found) if !found.never.is_empty() => MutantVerdict::Refuted,
                     Ok(found) => match found.outcome {
-                        Outcome::Violated { .. } => Fate::Refuted,
-                        Outcome::Verified => Fate::Survived,
-                        Outcome::Undecided { .. } | Outcome::Exceeded { .. } => Fate::Undecided,
+                        Outcome::Violated { .. } => MutantVerdict::Refuted,
+                        Outcome::Verified => MutantVerdict::Survived,
+                        Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
+                            MutantVerdict::Undecided
+                        }
                     },
-                    Err(_) => Fate::Rejected,
+                    Err(_) => MutantVerdict::Rejected,
                 };
             }
-            Err(_) => return Fate::Rejected,
+            Err(_) => return MutantVerdict::Rejected,
         }
     }
-    Fate::LeftOpen
+    MutantVerdict::LeftOpen
 }

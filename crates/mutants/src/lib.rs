@@ -24,4 +24,4 @@ mod judge;
 mod words;
 
 pub use generate::{mutants, Mutant};
-pub use judge::{Fate, Judge};
+pub use judge::{Judge, MutantVerdict};

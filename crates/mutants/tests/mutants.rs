@@ -53,7 +53,7 @@ fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
         let mutants = cohkit_mutants::mutants(text);
         let mutant = mutants.iter().find(|mutant| mutant.what == twice).unwrap();
         let fate = cohkit_mutants::Judge::new(text).unwrap().fate(mutant);
-        assert_eq!(fate, cohkit_mutants::Fate::Refuted, "{name}");
+        assert_eq!(fate, cohkit_mutants::MutantVerdict::Refuted, "{name}");
     }
 }
 
@@ -78,7 +78,8 @@ fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
         "set not cleared",
     ] {
         let mut its = mutants.iter().filter(|mutant| mutant.kind == kind);
-        let refuted = its.any(|mutant| judge.fate(mutant) == cohkit_mutants::Fate::Refuted);
+        let refuted =
+            its.any(|mutant| judge.fate(mutant) == cohkit_mutants::MutantVerdict::Refuted);
         assert!(refuted, "{kind}");
     }
 }

@@ -6,7 +6,7 @@
 #[path = "../../../tests/processor_time.rs"]
 mod processor_time;
 
-use cohkit_nearmemory::machine::{loaded, Happened, Machine};
+use cohkit_nearmemory::machine::{loaded, Machine, RunOutcome};
 use cohkit_nearmemory::{Binaries, Platform};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, World};
@@ -72,7 +72,7 @@ fn main() {
                 break happened;
             }
         };
-        assert_eq!(end, Happened::Exit(0), "{program}");
+        assert_eq!(end, RunOutcome::Exit(0), "{program}");
         let seconds = processor_seconds(begin) - before;
         let all: u64 = (machine.counters().iter())
             .filter(|(name, _)| counted.contains(&name.as_str()))

@@ -1,6 +1,6 @@
 //! Memory of a near-memory core: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::copy::{Access, Copier, Refusal, Transfer, Unfit, Way};
+use crate::copy::{Access, Copier, Refusal, Transfer, TransferError, Way};
 use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
@@ -70,7 +70,7 @@ pub struct Controller {
     /// Far address and number of lines for the next transfer, as set by registers.
     next: (u64, u64),
     /// The last invalid transfer, with the reason.
-    unfit: Option<(Transfer, Unfit)>,
+    unfit: Option<(Transfer, TransferError)>,
     now: u64,
 }
 
@@ -185,7 +185,7 @@ impl Controller {
     }
 
     /// Returns the last invalid transfer, which caused a fault, with the reason.
-    pub fn unfit(&self) -> Option<(Transfer, Unfit)> {
+    pub fn unfit(&self) -> Option<(Transfer, TransferError)> {
         self.unfit
     }
 

@@ -33,12 +33,12 @@ pub enum Refusal {
     /// The maximum number of transfers is outstanding; a later attempt may succeed.
     Busy,
     /// The transfer is invalid.
-    Wrong(Unfit),
+    Wrong(TransferError),
 }
 
 /// Reason for which a transfer is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum TransferError {
     /// The transfer has no lines.
     NoLine,
     /// Its far address is not aligned to a line.
@@ -121,24 +121,24 @@ impl Copier {
     }
 
     /// Validates a transfer. `lines` is the number of lines of the scratchpad.
-    fn fits(&self, transfer: Transfer, lines: usize) -> Result<(), Unfit> {
+    fn fits(&self, transfer: Transfer, lines: usize) -> Result<(), TransferError> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));
         let last = transfer.line.checked_add(transfer.lines);
         if transfer.lines == 0 {
-            return Err(Unfit::NoLine);
+            return Err(TransferError::NoLine);
         }
         if last.is_none_or(|last| last > lines) {
-            return Err(Unfit::Scratchpad);
+            return Err(TransferError::Scratchpad);
         }
         if !transfer.far.is_multiple_of(LINE as u64) {
-            return Err(Unfit::WithinLine);
+            return Err(TransferError::WithinLine);
         }
         let there = end.is_some_and(|end| {
             let holds = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
             self.far.iter().any(holds)
         });
-        there.then_some(()).ok_or(Unfit::Far)
+        there.then_some(()).ok_or(TransferError::Far)
     }
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.

@@ -6,7 +6,7 @@ pub(crate) use port::{Calls, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{Away, Event, Request, Response, Time, Who, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
@@ -359,7 +359,13 @@ impl Device {
 
     /// Sends the pending answers of a scratchpad, which the core `releaser` may have released. Returns true if there
     /// were any.
-    fn answers(&mut self, queue: &mut Queue, now: Time, mcc: usize, releaser: Option<Who>) -> bool {
+    fn answers(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        mcc: usize,
+        releaser: Option<CoreId>,
+    ) -> bool {
         let mut any = false;
         while let Some(answer) = self.mccs[mcc].controller.answer() {
             any = true;
@@ -586,7 +592,7 @@ impl Device {
         }
         mcc.controller.at(clock);
         if let Some(timeline) = &mut queue.timeline {
-            timeline.ends(Who::Mcc(number), now);
+            timeline.ends(CoreId::Mcc(number), now);
         }
         // No program is left that could release the held requests.
         for line in 0..lines {
@@ -595,7 +601,7 @@ impl Device {
                 unlocked.expect("so many lines are there");
             }
         }
-        self.answers(queue, now, number, Some(Who::Mcc(number)));
+        self.answers(queue, now, number, Some(CoreId::Mcc(number)));
         self.is_over(queue, number);
         // The cleared FIFOs may have room for waiting senders.
         self.stirred = true;
@@ -660,7 +666,7 @@ impl Device {
         let (stores, at) = (access.data.is_some(), access.far);
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
         if self.main.contains(&at) {
-            let away = Away {
+            let away = HostMemoryRequest {
                 mcc: number,
                 number: access.number,
                 at,
@@ -693,7 +699,7 @@ impl Device {
     }
 
     /// Handles the response of host memory to a copy engine, which arrives over the link.
-    pub(crate) fn came_back(&mut self, queue: &mut Queue, arrives: Time, away: Away) {
+    pub(crate) fn came_back(&mut self, queue: &mut Queue, arrives: Time, away: HostMemoryRequest) {
         self.came += self.platform.link_header.value + away.bytes().1;
         let end = arrives + self.platform.device_path.value / 2;
         self.is_copied(queue, end, away.mcc, away.number, away.data);

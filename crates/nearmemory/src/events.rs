@@ -11,7 +11,7 @@ pub(crate) type Time = u64;
 
 /// Identifier of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum CoreId {
     /// A core of the host.
     Host(usize),
     /// A near-memory core.
@@ -48,7 +48,7 @@ pub(crate) enum Response {
 
 /// Access of a copy engine to the host's own memory: a line to store there, or to read.
 #[derive(Clone, Debug)]
-pub(crate) struct Away {
+pub(crate) struct HostMemoryRequest {
     pub mcc: usize,
     /// Number of the access.
     pub number: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Away {
     pub data: Box<Data>,
 }
 
-impl Away {
+impl HostMemoryRequest {
     /// Returns the data bytes that go to the host, and those that return.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let line = LINE as u64;
@@ -72,7 +72,7 @@ impl Away {
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// Turn of a core.
-    Run(Who),
+    Run(CoreId),
     /// A request arrives at its destination in the device.
     Asked(u64, Request),
     /// A response arrives at the device's end of the link.
@@ -84,11 +84,11 @@ pub(crate) enum Event {
     /// An access of a copy engine completes at its core.
     Copied(usize, u64, Box<Data>),
     /// A copy engine's access to host memory arrives at the device's end of the link.
-    ToHost(Away),
+    ToHost(HostMemoryRequest),
     /// A copy engine's access arrives at host memory.
-    AtHost(Away),
+    AtHost(HostMemoryRequest),
     /// A response of host memory arrives at the host's end of the link.
-    FromHost(Away),
+    FromHost(HostMemoryRequest),
     /// A binary is loaded into private memory: the core, and the number of the load.
     Loaded(usize, u64),
     /// A word arrives at the end of the FIFO from the first core to the second one.
@@ -209,7 +209,7 @@ impl Wire {
 
 /// Reason for which an access waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum StallReason {
     /// The access does not wait.
     #[default]
     Nothing,

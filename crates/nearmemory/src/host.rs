@@ -6,7 +6,7 @@ mod port;
 pub(crate) use port::HostPort;
 
 use crate::cache::{Cache, Copy, Way};
-use crate::events::{Away, Event, Request, Response, Time, Who, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::scratchpad::{Data, LINE};
@@ -392,7 +392,7 @@ impl Host {
 
     /// Performs a copy engine's read or write of a line of host memory. The access is coherent: a write invalidates all
     /// cached copies.
-    pub(crate) fn copies(&mut self, queue: &mut Queue, now: Time, mut away: Away) {
+    pub(crate) fn copies(&mut self, queue: &mut Queue, now: Time, mut away: HostMemoryRequest) {
         let line = away.at;
         let cached = self.llc.has(line);
         let there = if away.stores {
@@ -455,7 +455,7 @@ impl Host {
             (Some(Sent::Word { core, to }), Response::Word(value)) => {
                 self.cores[core].loads -= 1;
                 if let Some(watch) = &mut queue.watch {
-                    watch.answered(Who::Host(core), number);
+                    watch.answered(CoreId::Host(core), number);
                 }
                 vec![Delivery { core, to, value }]
             }

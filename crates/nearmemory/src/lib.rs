@@ -44,10 +44,10 @@ mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
-pub use copy::{Access, Copier, Refusal, Transfer, Unfit, Way};
-pub use events::Who;
+pub use copy::{Access, Copier, Refusal, Transfer, TransferError, Way};
+pub use events::CoreId;
 pub use host::Evictions;
-pub use machine::{Happened, Machine};
+pub use machine::{Machine, RunOutcome};
 pub use platform::Platform;
 pub use polling::Poll;
 pub use races::{Race, Site, Wrong};

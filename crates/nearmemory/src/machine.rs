@@ -2,9 +2,9 @@
 
 use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
-use crate::copy::{Transfer, Unfit};
+use crate::copy::{Transfer, TransferError};
 use crate::device::{Calls, Device, MccPort, Start, State};
-use crate::events::{Event, Time, Who, Why};
+use crate::events::{CoreId, Event, StallReason, Time};
 use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::lines::Lines;
 use crate::platform::Platform;
@@ -80,7 +80,7 @@ impl Runner {
     }
 
     /// Schedules the core's next turn at `now`, or at the core's own time if that is later.
-    fn schedule(&mut self, queue: &mut Queue, who: Who, now: Time, cycle: Time) {
+    fn schedule(&mut self, queue: &mut Queue, who: CoreId, now: Time, cycle: Time) {
         let begin = self.timed.now.saturating_mul(cycle);
         let due = now.max(begin);
         if let (true, Some(timeline)) = (self.waits, &mut queue.timeline) {
@@ -94,7 +94,7 @@ impl Runner {
 
 /// Event that a run reports to its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum RunOutcome {
     /// The host's program has exited with this status.
     Exit(i32),
     /// An unhandled exception of the host's program.
@@ -130,7 +130,7 @@ pub enum Happened {
         /// The instruction in assembly, if readable.
         instruction: String,
         /// The invalid transfer, if the instruction tried to start one.
-        copy: Option<(Transfer, Unfit)>,
+        copy: Option<(Transfer, TransferError)>,
         /// Address of the jump that led there, if it was a jump to a register.
         jumped_from: Option<u64>,
     },
@@ -160,7 +160,7 @@ pub struct Machine {
     /// Name of the binary that each near-memory core loaded last, if known.
     names: Vec<Option<String>>,
     now: Time,
-    happened: Vec<Happened>,
+    happened: Vec<RunOutcome>,
     /// Earliest start of the next window of the livelock detection, in picoseconds.
     next_window: Time,
     /// Instructions executed by channel programs that have been replaced.
@@ -209,7 +209,7 @@ impl Machine {
         first.hart.set_x(2, stack);
         first.hart.stack_ends = machine.system.stack_ends();
         let cycle = platform.host_cycle.value;
-        first.schedule(&mut machine.queue, Who::Host(0), 0, cycle);
+        first.schedule(&mut machine.queue, CoreId::Host(0), 0, cycle);
         machine
     }
 
@@ -231,7 +231,7 @@ impl Machine {
     /// The filter names a core that does not exist.
     pub fn draw(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
         let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
-        timeline.begins(Who::Host(0), program, self.now);
+        timeline.begins(CoreId::Host(0), program, self.now);
         self.queue.timeline = Some(Box::new(timeline));
         Ok(())
     }
@@ -241,9 +241,9 @@ impl Machine {
         let mut timeline = self.queue.timeline.take()?;
         let cycles = [&self.platform.host_cycle, &self.platform.mcc_cycle].map(|cycle| cycle.value);
         let hosts = self.hosts.iter().enumerate();
-        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner, cycles[0]));
+        let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner, cycles[0]));
         let mccs = self.mccs.iter().enumerate();
-        let mccs = mccs.map(|(core, runner)| (Who::Mcc(core), runner, cycles[1]));
+        let mccs = mccs.map(|(core, runner)| (CoreId::Mcc(core), runner, cycles[1]));
         for (who, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
             let begin = runner.timed.now.saturating_mul(cycle);
             timeline.waited(who, begin..self.now.max(begin), cycle);
@@ -268,19 +268,19 @@ impl Machine {
     }
 
     /// Returns the cores that run a program.
-    fn running(&self) -> impl Iterator<Item = (Who, &Runner)> {
+    fn running(&self) -> impl Iterator<Item = (CoreId, &Runner)> {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
-        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
-        let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
+        let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner));
+        let mccs = mccs.map(|(core, (runner, _))| (CoreId::Mcc(core), runner));
         hosts.chain(mccs)
     }
 
     /// Returns the current program counter of each core that runs a program.
     pub fn sites(&self) -> Vec<Site> {
-        let site = |(who, runner): (Who, &Runner)| Site {
+        let site = |(who, runner): (CoreId, &Runner)| Site {
             who,
             pc: runner.hart.pc,
         };
@@ -293,9 +293,9 @@ impl Machine {
     }
 
     /// Runs for at most `events` events, or until an event is reported to the caller.
-    pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
+    pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         let happened = self.go_on(events, world);
-        use Happened::*;
+        use RunOutcome::*;
         if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = happened {
             self.flush(world);
         }
@@ -310,13 +310,13 @@ impl Machine {
         }
     }
 
-    fn go_on(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
+    fn go_on(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         for _ in 0..events {
             if let Some(happened) = self.happened.pop() {
                 return Some(happened);
             }
             let Some((time, event)) = self.queue.next() else {
-                return Some(Happened::Stuck(self.host.waits()));
+                return Some(RunOutcome::Stuck(self.host.waits()));
             };
             self.now = time;
             self.open_window(&event);
@@ -325,14 +325,14 @@ impl Machine {
                 event => self.happen(event),
             }
             if let Some(polls) = self.polls_for_ever() {
-                return Some(Happened::Polling(polls));
+                return Some(RunOutcome::Polling(polls));
             }
             while let Some(mcc) = self.device.ended.pop() {
                 let _ = self.each_printed[mcc].flush(world);
             }
             if let Some(watch) = &mut self.queue.watch {
                 self.happened
-                    .extend(watch.new.drain(..).map(Happened::Race));
+                    .extend(watch.new.drain(..).map(RunOutcome::Race));
             }
         }
         None
@@ -358,12 +358,12 @@ impl Machine {
     /// Returns the loads that the cores repeat, if the run is in a livelock.
     fn polls_for_ever(&self) -> Option<Vec<Poll>> {
         let window = self.queue.polling.as_ref()?;
-        let recurs = |(who, runner): (Who, &Runner)| window.recurs(who, runner.waits, self.now);
+        let recurs = |(who, runner): (CoreId, &Runner)| window.recurs(who, runner.waits, self.now);
         let ends = !window.is_closed()
             && self.running().all(recurs)
             && self.queue.only_reads()
             && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
-        let poll = |(who, runner): (Who, &Runner)| window.poll(who, &runner.hart);
+        let poll = |(who, runner): (CoreId, &Runner)| window.poll(who, &runner.hart);
         ends.then(|| self.running().map(poll).collect())
     }
 
@@ -372,7 +372,7 @@ impl Machine {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let over = mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
         let ended = over.map(|(core, (runner, mcc))| {
-            let who = Who::Mcc(core);
+            let who = CoreId::Mcc(core);
             let pc = runner.hart.pc;
             (Site { who, pc }, mcc.state, mcc.code())
         });
@@ -415,7 +415,7 @@ impl Machine {
                 }
                 for (number, runner) in self.hosts.iter_mut().enumerate() {
                     if runner.waits {
-                        runner.schedule(queue, Who::Host(number), now, cycle);
+                        runner.schedule(queue, CoreId::Host(number), now, cycle);
                     }
                 }
             }
@@ -444,7 +444,7 @@ impl Machine {
                 let name = self.binaries.named(&file).map(str::to_string);
                 self.names[mcc].clone_from(&name);
                 let refusal = device.mccs[mcc].refusal.take();
-                let refused = refusal.map(|reason| Happened::Refused { mcc, name, reason });
+                let refused = refusal.map(|reason| RunOutcome::Refused { mcc, name, reason });
                 self.happened.extend(refused);
             }
             Event::Passed(from, mcc) => device.passed(queue, from, mcc),
@@ -461,7 +461,7 @@ impl Machine {
         if std::mem::take(&mut self.device.stirred) {
             for (number, runner) in self.mccs.iter_mut().enumerate() {
                 if runner.waits {
-                    runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+                    runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
                 }
             }
         }
@@ -479,33 +479,33 @@ impl Machine {
         }
         let cycle = self.platform.mcc_cycle.value;
         runner.timed.now = self.now.div_ceil(cycle);
-        runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+        runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
         if let Some(timeline) = &mut self.queue.timeline {
             let name = self.names[number].as_deref().unwrap_or("program");
-            timeline.begins(Who::Mcc(number), name, self.now);
+            timeline.begins(CoreId::Mcc(number), name, self.now);
         }
         let before = std::mem::replace(&mut self.mccs[number], runner);
         self.before += before.hart.csrs.instret;
     }
 
     /// Runs a core if its turn is now.
-    fn go(&mut self, who: Who, world: &mut impl World) {
+    fn go(&mut self, who: CoreId, world: &mut impl World) {
         let runner = match who {
-            Who::Host(number) => &mut self.hosts[number],
-            Who::Mcc(number) => &mut self.mccs[number],
+            CoreId::Host(number) => &mut self.hosts[number],
+            CoreId::Mcc(number) => &mut self.mccs[number],
         };
         if runner.due != Some(self.now) {
             return;
         }
         runner.due = None;
         match who {
-            Who::Host(number) => self.go_host(number, world),
-            Who::Mcc(number) => self.go_mcc(number, world),
+            CoreId::Host(number) => self.go_host(number, world),
+            CoreId::Mcc(number) => self.go_mcc(number, world),
         }
         if let Some(polling) = &mut self.queue.polling {
             let runner = match who {
-                Who::Host(number) => &self.hosts[number],
-                Who::Mcc(number) => &self.mccs[number],
+                CoreId::Host(number) => &self.hosts[number],
+                CoreId::Mcc(number) => &self.mccs[number],
             };
             polling.sample(who, &runner.hart, self.now);
         }
@@ -539,7 +539,7 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) if why == Why::Early => {}
+            Err(Stop::Wait) if why == StallReason::Early => {}
             // Waits for a register, or for state that the exception's handler may read.
             Err(Stop::Wait) => runner.waits = true,
             Err(Stop::Exception(_)) if runner.hart.late() != 0 => runner.waits = true,
@@ -565,12 +565,12 @@ impl Machine {
                 match served {
                     Served::Done => {}
                     Served::Exit(code) => {
-                        self.happened.push(Happened::Exit(code));
+                        self.happened.push(RunOutcome::Exit(code));
                         return;
                     }
                     Served::Exception(exception) => {
                         let instruction = text(hart, |at| self.host.main.memory.fetch(at));
-                        self.happened.push(Happened::Exception {
+                        self.happened.push(RunOutcome::Exception {
                             exception,
                             pc,
                             instruction,
@@ -583,7 +583,7 @@ impl Machine {
         }
         let runner = &mut self.hosts[number];
         if !runner.waits {
-            runner.schedule(&mut self.queue, Who::Host(number), self.now, cycle);
+            runner.schedule(&mut self.queue, CoreId::Host(number), self.now, cycle);
         }
     }
 
@@ -599,7 +599,7 @@ impl Machine {
             (hsm::STOP, _) => {
                 self.hosts[number].started = false;
                 if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.ends(Who::Host(number), now);
+                    timeline.ends(CoreId::Host(number), now);
                 }
                 // A later start overwrites the program counter; otherwise execution would continue after the call.
                 let hart = &mut self.hosts[number].hart;
@@ -616,9 +616,9 @@ impl Machine {
                 started.hart.set_x(11, argument);
                 started.timed.now = started.timed.now.max(now.div_ceil(cycle));
                 if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.begins(Who::Host(target), "thread", now);
+                    timeline.begins(CoreId::Host(target), "thread", now);
                 }
-                started.schedule(&mut self.queue, Who::Host(target), now, cycle);
+                started.schedule(&mut self.queue, CoreId::Host(target), now, cycle);
                 [0, 0]
             }
             (hsm::STATUS, Some(target)) => [0, u64::from(!self.hosts[target].started)],
@@ -650,7 +650,7 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) => runner.waits = port.memory.why == Why::Blocked,
+            Err(Stop::Wait) => runner.waits = port.memory.why == StallReason::Blocked,
             Err(Stop::Exception(exception)) => {
                 port.memory.queue.change();
                 let pc = runner.hart.pc;
@@ -680,7 +680,7 @@ impl Machine {
                         let instruction = text(hart, |at| controller.fetch(at));
                         let begins = [FETCH, STORE].map(Exception::StoreFault);
                         let copy = controller.unfit().filter(|_| begins.contains(&exception));
-                        self.happened.push(Happened::Stopped {
+                        self.happened.push(RunOutcome::Stopped {
                             mcc: number,
                             name: self.names[number].clone(),
                             exception,
@@ -695,7 +695,7 @@ impl Machine {
             }
         }
         if !runner.waits {
-            runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+            runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
         }
     }
 

@@ -5,7 +5,7 @@
 //! core that returns to a state repeats forever. If all cores do, no agent is left that could change anything. The
 //! first change, and any dependence on time, therefore closes the window.
 
-use crate::events::{Time, Who};
+use crate::events::{CoreId, Time};
 use cohkit_riscv::{Hart, HartState};
 use rustc_hash::FxHashSet;
 
@@ -16,7 +16,7 @@ const RECURRENCES: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// The core.
-    pub who: Who,
+    pub who: CoreId,
     /// Address of the last load instruction, or the core's program counter if it loads nothing.
     pub pc: u64,
     /// The loaded address.
@@ -77,22 +77,22 @@ impl Window {
         self.changed
     }
 
-    fn progress(&self, who: Who) -> &Progress {
+    fn progress(&self, who: CoreId) -> &Progress {
         match who {
-            Who::Host(core) => &self.hosts[core],
-            Who::Mcc(core) => &self.mccs[core],
+            CoreId::Host(core) => &self.hosts[core],
+            CoreId::Mcc(core) => &self.mccs[core],
         }
     }
 
-    fn progress_mut(&mut self, who: Who) -> &mut Progress {
+    fn progress_mut(&mut self, who: CoreId) -> &mut Progress {
         match who {
-            Who::Host(core) => &mut self.hosts[core],
-            Who::Mcc(core) => &mut self.mccs[core],
+            CoreId::Host(core) => &mut self.hosts[core],
+            CoreId::Mcc(core) => &mut self.mccs[core],
         }
     }
 
     /// Records a load of state that other agents can change.
-    pub(crate) fn loads(&mut self, who: Who, pc: u64, at: u64) {
+    pub(crate) fn loads(&mut self, who: CoreId, pc: u64, at: u64) {
         self.progress_mut(who).load = Some((pc, at));
     }
 
@@ -109,7 +109,7 @@ impl Window {
     }
 
     /// Samples the state of a core after its turn.
-    pub(crate) fn sample(&mut self, who: Who, hart: &Hart, now: Time) {
+    pub(crate) fn sample(&mut self, who: CoreId, hart: &Hart, now: Time) {
         if now < self.samples_from {
             return;
         }
@@ -130,14 +130,14 @@ impl Window {
     }
 
     /// True if the window is long enough and the core did not move or has returned to a state often enough.
-    pub(crate) fn recurs(&self, who: Who, waits: bool, now: Time) -> bool {
+    pub(crate) fn recurs(&self, who: CoreId, waits: bool, now: Time) -> bool {
         let progress = self.progress(who);
         let still = waits && progress.samples <= 1 && progress.limit <= 1;
         now >= self.end && (still || progress.recurrences >= RECURRENCES)
     }
 
     /// Returns the load that a core repeats.
-    pub(crate) fn poll(&self, who: Who, hart: &Hart) -> Poll {
+    pub(crate) fn poll(&self, who: CoreId, hart: &Hart) -> Poll {
         let progress = self.progress(who);
         // In functional simulation, loads are recorded without their instruction.
         let pc = progress.load.map_or(0, |(pc, _)| pc);

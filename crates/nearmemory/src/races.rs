@@ -10,7 +10,7 @@
 //! The host's cores share their caches and observe each other. A message from one of them therefore carries the
 //! knowledge of all.
 
-use crate::events::Who;
+use crate::events::CoreId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The core that runs the program.
-    pub who: Who,
+    pub who: CoreId,
     /// Address of the instruction.
     pub pc: u64,
 }
@@ -318,30 +318,30 @@ impl Races {
         }
     }
 
-    fn number(&self, who: Who) -> usize {
+    fn number(&self, who: CoreId) -> usize {
         match who {
-            Who::Host(core) => core,
-            Who::Mcc(mcc) => self.hosts + mcc,
+            CoreId::Host(core) => core,
+            CoreId::Mcc(mcc) => self.hosts + mcc,
         }
     }
 
     /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
-    fn leaves(&mut self, who: Who) -> Clock {
+    fn leaves(&mut self, who: CoreId) -> Clock {
         let clock = self.known(who);
         let number = self.number(who);
         let own = match who {
-            Who::Host(_) => 0..self.hosts,
-            Who::Mcc(_) => number..number + 1,
+            CoreId::Host(_) => 0..self.hosts,
+            CoreId::Mcc(_) => number..number + 1,
         };
         own.for_each(|number| self.clocks[number][number] += 1);
         clock
     }
 
     /// Returns the knowledge of a core; the cores of the host share theirs.
-    fn known(&self, who: Who) -> Clock {
+    fn known(&self, who: CoreId) -> Clock {
         match who {
-            Who::Mcc(_) => self.clocks[self.number(who)].clone(),
-            Who::Host(_) => {
+            CoreId::Mcc(_) => self.clocks[self.number(who)].clone(),
+            CoreId::Host(_) => {
                 let mut known = self.clocks[0].clone();
                 (1..self.hosts).for_each(|core| join(&mut known, &self.clocks[core]));
                 known
@@ -350,8 +350,8 @@ impl Races {
     }
 
     /// True if both are the same core, or both are host cores.
-    fn are_one(&self, a: Who, b: Who) -> bool {
-        a == b || matches!((a, b), (Who::Host(_), Who::Host(_)))
+    fn are_one(&self, a: CoreId, b: CoreId) -> bool {
+        a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
     }
 
     fn tell(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
@@ -366,13 +366,13 @@ impl Races {
     }
 
     /// A core releases its knowledge to a channel.
-    pub(crate) fn gives(&mut self, who: Who, way: Way) {
+    pub(crate) fn gives(&mut self, who: CoreId, way: Way) {
         let clock = self.leaves(who);
         join(self.ways.entry(way).or_default(), &clock);
     }
 
     /// A core acquires the knowledge of a channel.
-    pub(crate) fn learns(&mut self, who: Who, way: Way) {
+    pub(crate) fn learns(&mut self, who: CoreId, way: Way) {
         let number = self.number(who);
         if let Some(clock) = self.ways.get(&way) {
             join(&mut self.clocks[number], clock);
@@ -388,7 +388,7 @@ impl Races {
         if let Some(room) = room.flatten() {
             join(&mut self.clocks[self.hosts + from], &room);
         }
-        let clock = self.leaves(Who::Mcc(from));
+        let clock = self.leaves(CoreId::Mcc(from));
         let fifo = self.fifos.entry((from, to)).or_default();
         fifo.flying.push_back(clock);
     }
@@ -403,7 +403,7 @@ impl Races {
 
     /// A core takes a word out of a FIFO.
     pub(crate) fn takes_word(&mut self, from: usize, to: usize) {
-        self.gives(Who::Mcc(to), Way::Room(from, to));
+        self.gives(CoreId::Mcc(to), Way::Room(from, to));
         let clock = self.ways.get(&Way::Room(from, to)).cloned();
         let fifo = self.fifos.entry((from, to)).or_default();
         fifo.taken.extend(clock);
@@ -419,7 +419,7 @@ impl Races {
     }
 
     /// A request of a host core departs with the core's knowledge; [`Races::arrives`] follows at its destination.
-    pub(crate) fn sends(&mut self, who: Who, request: u64) {
+    pub(crate) fn sends(&mut self, who: CoreId, request: u64) {
         let clock = self.leaves(who);
         self.carried.insert(request, clock);
     }
@@ -464,7 +464,7 @@ impl Races {
     }
 
     /// A read of a scratchpad line is answered, possibly because a core has released it from a lock.
-    pub(crate) fn gets(&mut self, request: u64, releaser: Option<Who>) {
+    pub(crate) fn gets(&mut self, request: u64, releaser: Option<CoreId>) {
         if let Some(way) = self.asked.remove(&request) {
             self.answers(request, way);
             self.releases(request, releaser);
@@ -472,7 +472,7 @@ impl Races {
     }
 
     /// A response carries the knowledge of the core that released it.
-    pub(crate) fn releases(&mut self, request: u64, releaser: Option<Who>) {
+    pub(crate) fn releases(&mut self, request: u64, releaser: Option<CoreId>) {
         if let Some(who) = releaser {
             let clock = self.leaves(who);
             join(self.carried.entry(request).or_default(), &clock);
@@ -492,7 +492,7 @@ impl Races {
     }
 
     /// A host core receives a response.
-    pub(crate) fn answered(&mut self, who: Who, request: u64) {
+    pub(crate) fn answered(&mut self, who: CoreId, request: u64) {
         let number = self.number(who);
         if let Some(clock) = self.carried.remove(&request) {
             join(&mut self.clocks[number], &clock);
@@ -532,12 +532,12 @@ impl Races {
             command.stores && within && before(&command.write.clock, known)
         });
         // The data may have arrived already, but only by luck.
-        let by_chance =
-            mark.filter(|mark| matches!(mark.write.site.who, Who::Mcc(_)) && mark.unsettled(known));
+        let by_chance = mark
+            .filter(|mark| matches!(mark.write.site.who, CoreId::Mcc(_)) && mark.unsettled(known));
         let late = late.map(|command| command.write.site);
         let late = late.or(by_chance.map(|mark| mark.write.site));
         let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.who, Who::Mcc(_))
+            matches!(mark.write.site.who, CoreId::Mcc(_))
                 && !before(&mark.write.clock, &self.known(site.who))
         });
         let found = match stale {
@@ -564,7 +564,7 @@ impl Races {
     }
 
     /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `known`.
-    fn read_before(&self, who: Who, line: u64, known: &Clock) -> Option<Site> {
+    fn read_before(&self, who: CoreId, line: u64, known: &Clock) -> Option<Site> {
         let reads = self.reads.get(&line)?;
         let unordered = reads.iter().find(|(core, read)| {
             let over = read.over.zip(known.get(*core));
@@ -598,7 +598,7 @@ impl Races {
         });
         let known = self.known(site.who);
         let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.who, Who::Mcc(_)) && !before(&mark.write.clock, &known)
+            matches!(mark.write.site.who, CoreId::Mcc(_)) && !before(&mark.write.clock, &known)
         });
         let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
         let read = self.read_before(site.who, line, &known);
@@ -622,7 +622,7 @@ impl Races {
     /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
     /// stores to the line have then arrived; later ones may have or not. `line` is the line's address for the host.
     pub(crate) fn loads_word(&mut self, site: Site, scratchpad: u64, at: u64, line: u64) {
-        let Who::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.who else { return };
         let known = &mut self.clocks[self.hosts + mcc];
         let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
             return;
@@ -669,7 +669,7 @@ impl Races {
         }
         // A scratchpad line carries the knowledge of its last store.
         if let Some(write) = dirtied {
-            if let Who::Host(core) = write.site.who {
+            if let CoreId::Host(core) = write.site.who {
                 self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
             }
             let tells = write.clock;
@@ -694,7 +694,7 @@ impl Races {
     /// A write to a line reaches far memory and creates a new version.
     fn marked(&mut self, line: u64, write: Write) {
         let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
-        let by_host = matches!(write.site.who, Who::Host(_));
+        let by_host = matches!(write.site.who, CoreId::Host(_));
         let settled = Vec::new();
         let mark = Mark {
             version,
@@ -716,7 +716,7 @@ impl Races {
         (scratchpad, far, lines): (u64, u64, u64),
         stores: bool,
     ) {
-        let Who::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.who else { return };
         let number = self.commanded;
         self.commanded += 1;
         for i in 0..lines {
@@ -746,7 +746,7 @@ impl Races {
     /// A core stores `bytes` bytes to its scratchpad line.
     pub(crate) fn changes(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, true, false);
-        let Who::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.who else { return };
         if let Some(held) = self.held.get_mut(&(mcc, scratchpad)) {
             held.mask |= bits(at, bytes);
         }
@@ -755,7 +755,7 @@ impl Races {
     /// A core loads `bytes` bytes from its scratchpad line.
     pub(crate) fn reads(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, false, false);
-        let Who::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.who else { return };
         let Some(held) = self.held.get_mut(&(mcc, scratchpad)) else {
             return;
         };
@@ -772,7 +772,7 @@ impl Races {
     /// A core uses or changes its scratchpad line, directly or (`copies`) by its copy engine. Fetching a line twice is
     /// not reported, because it observes neither result.
     pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
-        let Who::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.who else { return };
         let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
             return;
         };
@@ -803,7 +803,7 @@ impl Races {
         join(&mut self.clocks[core], &self.acknowledged[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
             let mark = self.marks.get_mut(&line);
-            if let Some(mark) = mark.filter(|mark| matches!(mark.write.site.who, Who::Host(_))) {
+            if let Some(mark) = mark.filter(|mark| matches!(mark.write.site.who, CoreId::Host(_))) {
                 mark.settle(&self.clocks[core]);
             }
         }
@@ -813,7 +813,7 @@ impl Races {
     #[inline(always)]
     pub(crate) fn loads_main(&mut self, core: usize, at: u64) {
         if self.copies_main {
-            self.learns(Who::Host(core), Way::Main(at & !127));
+            self.learns(CoreId::Host(core), Way::Main(at & !127));
         }
     }
 
@@ -835,7 +835,7 @@ impl Races {
     /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
     /// writes (completed fetches).
     pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
-        self.learns(Who::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
+        self.learns(CoreId::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
         let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
             return;
         };
@@ -888,7 +888,7 @@ impl Races {
             // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
             let told = match stores {
                 true => write.clock,
-                false => self.leaves(Who::Host(0)),
+                false => self.leaves(CoreId::Host(0)),
             };
             join(self.ways.entry(Way::Main(line)).or_default(), &told);
             self.copies_main = true;
@@ -939,7 +939,7 @@ impl Races {
         let newest = newest.filter(|first| before(&first.clock, &write.clock));
         // The data may have arrived already, but only by luck.
         let by_chance = self.marks.get(&line).filter(|mark| {
-            matches!(mark.write.site.who, Who::Host(_)) && mark.unsettled(&write.clock)
+            matches!(mark.write.site.who, CoreId::Host(_)) && mark.unsettled(&write.clock)
         });
         let stale = newest.or(by_chance.map(|mark| mark.write.clone()));
         // Unsynchronised stores: the host's, still in its caches, and those of other cores.
@@ -977,7 +977,7 @@ impl Races {
                 mark.settle(clock);
             }
         }
-        self.gives(Who::Mcc(mcc), Way::Control(mcc));
+        self.gives(CoreId::Mcc(mcc), Way::Control(mcc));
     }
 
     /// A program starts on a core.
@@ -986,7 +986,7 @@ impl Races {
         self.parts.retain(|(own, _), _| *own != mcc);
         self.held.retain(|(own, _), _| *own != mcc);
         self.words.retain(|(own, _), _| *own != mcc);
-        self.learns(Who::Mcc(mcc), Way::Control(mcc));
+        self.learns(CoreId::Mcc(mcc), Way::Control(mcc));
     }
 }
 

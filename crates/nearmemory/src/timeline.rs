@@ -1,7 +1,7 @@
 //! Recording of a run as a Perfetto trace. Cores are tracks with their programs and waits; host requests and copies are
 //! slices, with flow arrows for requests; link use and copies in progress are counters.
 
-use crate::events::{Request, Time, Who};
+use crate::events::{CoreId, Request, Time};
 use crate::scratchpad::LINE as LINE_BYTES;
 use cohkit_base::words::did_you_mean;
 use cohkit_sim::timeline::writer::{Kind, Stretches, Writer};
@@ -152,15 +152,15 @@ impl Timeline {
         asked && self.full.is_none()
     }
 
-    fn core(&self, who: Who) -> usize {
+    fn core(&self, who: CoreId) -> usize {
         match who {
-            Who::Host(core) => core,
-            Who::Mcc(core) => self.hosts + core,
+            CoreId::Host(core) => core,
+            CoreId::Mcc(core) => self.hosts + core,
         }
     }
 
     /// Starts the slice of a program on a core.
-    pub(crate) fn begins(&mut self, who: Who, program: &str, now: Time) {
+    pub(crate) fn begins(&mut self, who: CoreId, program: &str, now: Time) {
         let core = self.core(who);
         if self.cores[core].runs || !self.shows(Some(core), None, &(now..Time::MAX)) {
             return;
@@ -173,7 +173,7 @@ impl Timeline {
     }
 
     /// Ends the slice of a core's program.
-    pub(crate) fn ends(&mut self, who: Who, now: Time) {
+    pub(crate) fn ends(&mut self, who: CoreId, now: Time) {
         let core = self.core(who);
         self.tell_wait(core);
         // Open slices are closed even if the output is full.
@@ -184,7 +184,7 @@ impl Timeline {
     }
 
     /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
-    pub(crate) fn waited(&mut self, who: Who, time: Range<Time>, cycle: Time) {
+    pub(crate) fn waited(&mut self, who: CoreId, time: Range<Time>, cycle: Time) {
         let core = self.core(who);
         let before = &mut self.cores[core].waits;
         if time.start < before.end + cycle && !before.is_empty() {
@@ -344,8 +344,8 @@ impl Timeline {
         }
         for core in 0..self.cores.len() {
             let who = match core.checked_sub(self.hosts) {
-                Some(mcc) => Who::Mcc(mcc),
-                None => Who::Host(core),
+                Some(mcc) => CoreId::Mcc(mcc),
+                None => CoreId::Host(core),
             };
             self.ends(who, end);
         }

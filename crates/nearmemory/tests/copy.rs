@@ -5,7 +5,7 @@
 mod require;
 
 use cohkit_nearmemory::{
-    Access, Controller, Copier, Refusal, Scratchpad, Transfer, Unfit, Way, LINE,
+    Access, Controller, Copier, Refusal, Scratchpad, Transfer, TransferError, Way, LINE,
 };
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
@@ -103,15 +103,15 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
     };
     let (most, line) = (usize::MAX, good.line);
     for (why, lines, line, far) in [
-        (Unfit::NoLine, 0, line, good.far),
-        (Unfit::Far, 9, line, good.far),
-        (Unfit::Scratchpad, good.lines, 9, good.far),
-        (Unfit::Scratchpad, good.lines, most, good.far),
-        (Unfit::Scratchpad, most, line, good.far),
-        (Unfit::Far, good.lines, line, FAR - 128),
-        (Unfit::WithinLine, good.lines, line, FAR + 64),
-        (Unfit::Far, good.lines, line, FAR + 128),
-        (Unfit::Far, good.lines, line, u64::MAX - 127),
+        (TransferError::NoLine, 0, line, good.far),
+        (TransferError::Far, 9, line, good.far),
+        (TransferError::Scratchpad, good.lines, 9, good.far),
+        (TransferError::Scratchpad, good.lines, most, good.far),
+        (TransferError::Scratchpad, most, line, good.far),
+        (TransferError::Far, good.lines, line, FAR - 128),
+        (TransferError::WithinLine, good.lines, line, FAR + 64),
+        (TransferError::Far, good.lines, line, FAR + 128),
+        (TransferError::Far, good.lines, line, u64::MAX - 127),
     ] {
         let wrong = Transfer {
             lines,

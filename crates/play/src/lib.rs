@@ -27,7 +27,7 @@ use std::rc::Rc;
 use state::{Machines, State};
 
 /// The model to explore.
-pub struct Game<'a, S> {
+pub struct ExplorationModel<'a, S> {
     /// The protocol; the caches execute its remotes' controller.
     pub protocol: &'a Protocol,
     /// The home's controller, constructed from a policy.
@@ -80,7 +80,7 @@ pub enum Ending {
 }
 
 /// Explores all states of a game.
-pub fn explore<S: Scenario>(game: &Game<S>) -> Ending
+pub fn explore<S: Scenario>(game: &ExplorationModel<S>) -> Ending
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
@@ -89,7 +89,10 @@ where
 }
 
 /// Explores all states of a game while `go_on` returns true; it is called every 256 states. Returns `None` if stopped.
-pub fn explore_while<S: Scenario>(game: &Game<S>, go_on: &mut dyn FnMut() -> bool) -> Option<Ending>
+pub fn explore_while<S: Scenario>(
+    game: &ExplorationModel<S>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Ending>
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,

@@ -10,14 +10,14 @@ use cohkit_application::interface::{
     Thread, Update, Words,
 };
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
 use cohkit_protocol::rows::fault_words;
-use cohkit_system::plan::{Facts, Plan};
+use cohkit_system::plan::{Plan, ProtocolFacts};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use super::Game;
+use super::ExplorationModel;
 
 /// Maximum number of consecutive steps of a thread without an access.
 const MOST_STEPS: usize = 1000;
@@ -43,7 +43,7 @@ pub(super) struct State<A, T> {
     contract: Contract,
     /// Events in flight to the application. Each of three kinds of events is ordered per line: reads, writes and all
     /// others.
-    coming: Vec<(Way, Event)>,
+    coming: Vec<(MemoryChannel, Event)>,
     /// Pending operations of the application's memory.
     memory: Vec<Job>,
     own: BTreeMap<Line, Words>,
@@ -107,7 +107,7 @@ struct Unit {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Way {
+enum MemoryChannel {
     Read(Line),
     Write(Line),
     Told(Line),
@@ -174,11 +174,11 @@ type Violation = String;
 
 /// The constant part of the model.
 pub(super) struct Machines<'a, S> {
-    game: &'a Game<'a, S>,
+    game: &'a ExplorationModel<'a, S>,
     remote: Machine<'a>,
     home: Machine<'a>,
     /// Static analysis of all rows, and of each row of the caches.
-    facts: Facts,
+    facts: ProtocolFacts,
     plans: Vec<Plan>,
     placement: Placement,
     name: String,
@@ -229,9 +229,9 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
 }
 
 impl<'a, S: Scenario> Machines<'a, S> {
-    pub fn new(game: &'a Game<'a, S>) -> Self {
+    pub fn new(game: &'a ExplorationModel<'a, S>) -> Self {
         let application = game.scenario.application();
-        let facts = Facts::new(game.protocol, game.home);
+        let facts = ProtocolFacts::new(game.protocol, game.home);
         let mut ids = game.protocol.message_ids();
         Machines {
             remote: Machine::new(&game.protocol.remote, game.remotes),
@@ -250,7 +250,7 @@ impl<'a, S: Scenario> Machines<'a, S> {
     }
 
     fn known(&self, home: &Configuration) -> Right {
-        let Game {
+        let ExplorationModel {
             rights,
             home: controller,
             remotes,
@@ -601,7 +601,7 @@ fn reaction(
     machine: &Machine,
     controller: &Controller,
     before: &Configuration,
-    occasion: Occasion,
+    occasion: Trigger,
 ) -> Result<(Outcome, Option<Reaction>), Violation> {
     let mut next = before.clone();
     let mut tables = controller;

@@ -15,7 +15,7 @@ use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Order, View};
-use cohkit_play::{explore, Ending, Game};
+use cohkit_play::{explore, Ending, ExplorationModel};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
 use cohkit_protocol::text::{parse, Span};
@@ -70,7 +70,7 @@ where
         bounds: bounds.clone(),
         ..protocol.clone()
     };
-    explore(&Game {
+    explore(&ExplorationModel {
         protocol: &bounded,
         home: &construction.controller(remotes),
         rights: &construction.rights(remotes),

@@ -17,7 +17,7 @@ pub struct Composition {
     /// Used files, in the order of this one.
     pub spaces: Vec<Space>,
     /// Links between spaces of an inner and an outer level.
-    pub levels: Vec<Over>,
+    pub levels: Vec<LevelBinding>,
     /// Nodes, in the order of the file. They group agents and add no rule.
     pub nodes: Vec<Node>,
     /// Systems to check.
@@ -93,7 +93,7 @@ impl Composition {
 
 /// Link of two levels: the memory of an inner home is the copy that an outer cache holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Over {
+pub struct LevelBinding {
     /// Space of the inner level's home, among [`Composition::spaces`].
     pub inner: usize,
     /// Space of the outer level's caches.

@@ -21,7 +21,7 @@
 //! carries the line fills the buffer if the next state holds the line. Sending a message that carries the line copies
 //! the buffer as it was before the rule, or as the taken message filled it. A store that hits writes the buffer. So
 //! does a store or non-caching write whose row leads from a state with write permission to another one, after the row's
-//! statements. `Statement::Done` completes the pending access: [`crate::under_way`] defines with which bytes, and which
+//! statements. `Statement::Done` completes the pending access: [`crate::pending_access`] defines with which bytes, and which
 //! bytes a message with those of a write carries.
 //!
 //! A hand-written home has memory without latency: sending a message that carries the line reads memory, and
@@ -369,7 +369,7 @@ pub enum Statement {
     SetAside,
     /// Write the deferred bytes to memory, without latency (hand-written homes).
     WriteAside,
-    /// Complete the pending access, as [`crate::under_way`] defines (remotes). A read returns the bytes of the current
+    /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the current
     /// message or of the copy. A write whose bytes were sent is not performed again. Any other write is performed in
     /// the line buffer.
     Done,
@@ -459,7 +459,7 @@ pub enum HomeSet {
     Difference(Box<HomeSet>, Box<HomeSet>),
 }
 
-/// Queries on sets of homes. Executors evaluate them by members; [`crate::written_out`] unrolls them home by home.
+/// Queries on sets of homes. Executors evaluate them by members; [`crate::unroll`] unrolls them home by home.
 #[derive(Clone, PartialEq, Debug)]
 pub enum OfHomes {
     /// Number of homes in a set.

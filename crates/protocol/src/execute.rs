@@ -16,7 +16,7 @@ use crate::controller::{
     MEMORY_WRITES,
 };
 use crate::remotes::Remotes;
-use crate::terms::{MessageId, Over, StateId, Type, VariableId};
+use crate::terms::{IndexDomain, MessageId, StateId, Type, VariableId};
 use members::{is_in, ones, words, Members, WORD};
 pub use values::Changes;
 use values::{Registers, Values};
@@ -36,7 +36,7 @@ pub struct Configuration {
 
 /// An event with its context.
 #[derive(Clone, Copy, Debug)]
-pub struct Occasion<'a> {
+pub struct Trigger<'a> {
     /// Event that the agent reacts to.
     pub event: Event,
     /// Remote that sent the message, if a remote did.
@@ -163,7 +163,7 @@ pub enum Fault {
 
 /// A rule that could not be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interrupted {
+pub struct RowError {
     /// Reason.
     pub fault: Fault,
     /// Actions before the fault.
@@ -317,13 +317,13 @@ impl<'a> Machine<'a> {
     /// fault, its state is unchanged; after a fault its slots may have changed.
     ///
     /// # Errors
-    /// [`Interrupted`], with the fault that makes the rule impossible to execute.
+    /// [`RowError`], with the fault that makes the rule impossible to execute.
     pub fn step(
         &self,
         configuration: &mut Configuration,
-        occasion: Occasion,
+        occasion: Trigger,
         tables: &mut dyn Tables,
-    ) -> Result<Outcome, Interrupted> {
+    ) -> Result<Outcome, RowError> {
         self.step_choosing(configuration, occasion, tables, 0)
     }
 
@@ -336,10 +336,10 @@ impl<'a> Machine<'a> {
     pub fn step_choosing(
         &self,
         configuration: &mut Configuration,
-        occasion: Occasion,
+        occasion: Trigger,
         tables: &mut dyn Tables,
         choice: u16,
-    ) -> Result<Outcome, Interrupted> {
+    ) -> Result<Outcome, RowError> {
         let (of_line, registers) = configuration.slots.split_at_mut(self.of_lines);
         let registers = Registers {
             slots: registers,
@@ -355,14 +355,14 @@ impl<'a> Machine<'a> {
     /// registers.
     ///
     /// # Errors
-    /// [`Interrupted`], with the fault that makes the rule impossible to execute.
+    /// [`RowError`], with the fault that makes the rule impossible to execute.
     pub fn step_with(
         &self,
         configuration: &mut Configuration,
         (registers, changes): (&mut [u16], &mut Changes),
-        occasion: Occasion,
+        occasion: Trigger,
         tables: &mut dyn Tables,
-    ) -> Result<Outcome, Interrupted> {
+    ) -> Result<Outcome, RowError> {
         let registers = Registers {
             slots: registers,
             changes: Some(changes),
@@ -377,10 +377,10 @@ impl<'a> Machine<'a> {
         &self,
         state: &mut u16,
         values: &mut Values,
-        occasion: Occasion,
+        occasion: Trigger,
         tables: &mut dyn Tables,
         choice: u16,
-    ) -> Result<Outcome, Interrupted> {
+    ) -> Result<Outcome, RowError> {
         let rules = &self.by_state[*state as usize];
         let first = rules.partition_point(|(event, _)| *event < occasion.event);
         let rules = rules[first..].iter();
@@ -402,7 +402,7 @@ impl<'a> Machine<'a> {
                     Ok(0) => continue,
                     Ok(_) => {}
                     Err(fault) => {
-                        return Err(Interrupted {
+                        return Err(RowError {
                             fault,
                             acts: Vec::new(),
                             later: Vec::new(),
@@ -423,7 +423,7 @@ impl<'a> Machine<'a> {
                     let missed = ran.err().map(|fault| (fault, acts.len()));
                     if let Some((fault, before)) = run.fault.take().or(missed) {
                         let later = acts.split_off(before);
-                        return Err(Interrupted { fault, acts, later });
+                        return Err(RowError { fault, acts, later });
                     }
                     if let Some(next) = next {
                         *state = next.0;
@@ -444,7 +444,7 @@ struct Run<'m, 'a, 's> {
     machine: &'m Machine<'a>,
     state: u16,
     values: &'m mut Values<'s>,
-    occasion: Occasion<'m>,
+    occasion: Trigger<'m>,
     tables: &'m mut dyn Tables,
     /// Remote of the current iteration or quantifier, encoded as a value, or number of the current home.
     each: u16,
@@ -662,8 +662,10 @@ impl Run<'_, '_, '_> {
         for (over, index) in std::iter::once(over).chain(then).zip(at) {
             let count = over.count(self.machine.remotes);
             let index = match over {
-                Over::Remotes => self.remote(index)?,
-                Over::Numbers(_) | Over::Homes(_) => u16::try_from(self.eval(index)?).ok(),
+                IndexDomain::Remotes => self.remote(index)?,
+                IndexDomain::Numbers(_) | IndexDomain::Homes(_) => {
+                    u16::try_from(self.eval(index)?).ok()
+                }
             };
             let index = index.filter(|index| *index < count);
             let index = index.ok_or(Fault::Arithmetic)?;

@@ -34,7 +34,7 @@ pub struct Protocol {
     /// Message types.
     pub messages: Vec<Message>,
     /// Messages that stay behind earlier ones although their channels share no order.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<PointOrder>,
     /// Kinds of caching agents, at least one.
     pub kinds: Vec<Kind>,
     /// Rows of all caching agents. A state belongs to the kinds whose initial state is the last one at or before it.
@@ -142,7 +142,7 @@ impl Network {
 /// A message that stays behind others. It is delivered only when none of the others is in flight that its sender sent
 /// earlier to the same agent about the same line. Messages sent later may be overtaken or overtake it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Behind {
+pub struct PointOrder {
     /// Message that stays behind.
     pub message: MessageId,
     /// Messages that go first. No message goes before two different ones.

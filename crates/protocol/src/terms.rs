@@ -98,9 +98,9 @@ pub enum Type {
         /// Type of the elements.
         of: Element,
         /// Type of the first index.
-        over: Over,
+        over: IndexDomain,
         /// Type of the second index, if any.
-        then: Option<Over>,
+        then: Option<IndexDomain>,
     },
 }
 
@@ -125,7 +125,7 @@ pub enum Element {
 
 /// Index type of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Over {
+pub enum IndexDomain {
     /// All remotes.
     Remotes,
     /// Numbers from 0 to one less than this.
@@ -134,12 +134,12 @@ pub enum Over {
     Homes(u16),
 }
 
-impl Over {
+impl IndexDomain {
     /// Number of index values in a system with this many remotes.
     pub fn count(self, remotes: u16) -> u16 {
         match self {
-            Over::Remotes => remotes,
-            Over::Numbers(count) | Over::Homes(count) => count,
+            IndexDomain::Remotes => remotes,
+            IndexDomain::Numbers(count) | IndexDomain::Homes(count) => count,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Type {
     pub const fn per_remote(max: u16) -> Type {
         Type::Array {
             of: Element::Range { max },
-            over: Over::Remotes,
+            over: IndexDomain::Remotes,
             then: None,
         }
     }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::controller::{Controller, Variable};
 use crate::execute::Machine;
 use crate::protocol::{Field, Message};
-use crate::terms::{Over, Type};
+use crate::terms::{IndexDomain, Type};
 
 /// Names of the agents of a system, as on its lifelines.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -87,11 +87,11 @@ impl AgentNames {
     }
 
     /// Text of an index of an array: `[cache 1]`.
-    pub fn index(&self, over: Over, number: u16) -> String {
+    pub fn index(&self, over: IndexDomain, number: u16) -> String {
         match over {
-            Over::Remotes => format!("[{}]", self.member(Type::RemoteSet, number)),
-            Over::Homes(homes) => format!("[{}]", self.member(Type::Home { homes }, number)),
-            Over::Numbers(_) => format!("[{number}]"),
+            IndexDomain::Remotes => format!("[{}]", self.member(Type::RemoteSet, number)),
+            IndexDomain::Homes(homes) => format!("[{}]", self.member(Type::Home { homes }, number)),
+            IndexDomain::Numbers(_) => format!("[{number}]"),
         }
     }
 
@@ -100,7 +100,7 @@ impl AgentNames {
         let Type::Array { over, then, .. } = ty else {
             return Vec::new();
         };
-        let all = |over: Over| 0..over.count(self.remotes.len() as u16);
+        let all = |over: IndexDomain| 0..over.count(self.remotes.len() as u16);
         let first = all(over).map(|number| self.index(over, number));
         match then {
             None => first.collect(),

@@ -9,7 +9,7 @@ use cohkit_protocol::construct::{
     construct, construct_to, construct_until, ConstructionError, Extent,
 };
 use cohkit_protocol::controller::{Controller, Event};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::Class;
 use cohkit_protocol::text;
 use std::collections::BTreeMap;
@@ -212,7 +212,7 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
             .expect("states come in breadth-first order");
         for ((event, sender), cell) in cells {
             let mut after = before.clone();
-            let occasion = Occasion {
+            let occasion = Trigger {
                 home: 0,
                 event: *event,
                 sender: *sender,

@@ -1,7 +1,7 @@
 //! Execution of rows: sets, fields, numbers, faults.
 
 use cohkit_protocol::controller::Event;
-use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Home, MessageId, Protocol};
 use cohkit_protocol::text;
 
@@ -50,7 +50,7 @@ fn sets_and_amounts() {
         message(&protocol, "Pass"),
         message(&protocol, "Back"),
     );
-    let take = |message, sender, fields| Occasion {
+    let take = |message, sender, fields| Trigger {
         home: 0,
         event: Event::Message(message),
         sender: Some(sender),
@@ -119,7 +119,7 @@ fn sets_and_amounts() {
     let mut tables = &protocol.remote;
     let mut waiting = machine.initial();
     waiting.state = 1;
-    let arrives = Occasion {
+    let arrives = Trigger {
         home: 0,
         event: Event::Message(pass),
         sender: None,
@@ -169,7 +169,7 @@ system three {{ remotes 3; lines 1 }}
                         let machine = Machine::new(home, 3);
                         let mut at = machine.initial();
                         at.slots = vec![x, y];
-                        let occasion = Occasion {
+                        let occasion = Trigger {
                             home: 0,
                             event: Event::Message(message(protocol, "Get")),
                             sender: Some(0),
@@ -224,7 +224,7 @@ fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fau
     let machine = Machine::new(home, 3);
     let mut at = machine.initial();
     at.slots = vec![x, y, 0];
-    let occasion = Occasion {
+    let occasion = Trigger {
         home: 0,
         event: Event::Message(message(protocol, "Get")),
         sender: Some(0),
@@ -354,7 +354,7 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     let mut at = machine.initial();
     let requests = ["GetS", "PutS", "GetM"].map(|name| message(&protocol, name));
     let mut ask = |request: usize, sender: u16| {
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: Event::Message(requests[request]),
             sender: Some(sender),
@@ -433,7 +433,7 @@ fn registers_that_lie_apart_are_undone_and_done_again() {
         for _ in 0..20_000 {
             let rule = &controller.rules[usize::from(draw(controller.rules.len() as u16))];
             let fields = [(); 4].map(|()| draw(3));
-            let occasion = Occasion {
+            let occasion = Trigger {
                 home: draw(2),
                 event: rule.event,
                 sender: Some(draw(REMOTES)),

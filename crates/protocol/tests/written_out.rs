@@ -3,11 +3,11 @@
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Set, Statement, Target, Value, Variable,
 };
-use cohkit_protocol::execute::{Changes, Configuration, Machine, Occasion, Outcome};
+use cohkit_protocol::execute::{Changes, Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::{Home, Protocol, Type};
 use cohkit_protocol::terms::Element;
 use cohkit_protocol::text::parse_sized;
-use cohkit_protocol::written_out::Homes;
+use cohkit_protocol::unroll::Homes;
 
 /// Unrolls a controller with these variables.
 struct Writing<'w> {
@@ -175,7 +175,7 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
                 .collect(),
             _ => Vec::new(),
         };
-        let occasion = Occasion {
+        let occasion = Trigger {
             event,
             sender: Some(random.below(remotes.into()) as u16),
             own: Some(random.below(remotes.into()) as u16),
@@ -299,7 +299,7 @@ fn no_two_registers_share_a_slot_however_many_there_are() {
         Event::Message(all.find(|id| protocol.message(*id).name == name).unwrap())
     };
     let mut at = machine.initial();
-    let occasion = Occasion {
+    let occasion = Trigger {
         event: event("Notify"),
         sender: None,
         own: None,

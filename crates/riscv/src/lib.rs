@@ -31,7 +31,6 @@
 mod alu;
 mod blocks;
 pub mod channel;
-mod confined;
 mod csr;
 mod decode;
 pub mod elf;
@@ -41,18 +40,19 @@ mod hart;
 pub mod map;
 mod memory;
 mod paged;
+mod sandbox;
 mod shared;
 pub mod system;
 pub mod table;
 mod timed;
 
 pub use blocks::Fast;
-pub use confined::Confined;
 pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, HartState, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 pub use paged::{Page, PageSize, Paged, Pages};
+pub use sandbox::Confined;
 pub use shared::{Port, Shared};
 pub use table::{Extension, Extensions, Op};
 pub use timed::{Cost, Latencies, Timed, TimedMemory};

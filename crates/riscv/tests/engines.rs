@@ -281,9 +281,9 @@ fn a_run_ends_before_the_cycle_it_is_given() {
 }
 
 /// Memory that accepts loads and answers them later.
-struct Later(Flat);
+struct DelayedMemory(Flat);
 
-impl Memory for Later {
+impl Memory for DelayedMemory {
     const SPLIT: bool = true;
 
     fn fetch(&mut self, at: u64) -> Reply<u16> {
@@ -310,7 +310,7 @@ impl Memory for Later {
     fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
 }
 
-impl TimedMemory for Later {}
+impl TimedMemory for DelayedMemory {}
 
 #[test]
 fn what_is_delivered_may_be_used_from_its_cycle_on() {
@@ -322,7 +322,7 @@ fn what_is_delivered_may_be_used_from_its_cycle_on() {
         bits("csrrs", 31 << 7 | 0xc00 << 20),
     ];
     let (mut hart, memory) = core(&words);
-    let mut memory = Later(memory);
+    let mut memory = DelayedMemory(memory);
     let mut timed = Timed::new(Latencies::default());
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (2, Err(Stop::Wait)));
     assert_eq!((timed.now, hart.late()), (2, 1 << 5 | 1 << 6));

@@ -10,21 +10,21 @@ use cohkit_riscv::{
 use oracle::{bits, i_type, s_type};
 
 /// Flat memory that records each access with its region, and can stall all of them.
-struct Watched {
+struct RecordingMemory {
     flat: Flat,
     now: Option<Kind>,
     seen: Vec<(Option<Kind>, &'static str, u64)>,
     holds: bool,
 }
 
-impl Watched {
+impl RecordingMemory {
     fn see(&mut self, what: &'static str, at: u64) {
         let region = self.now.take();
         self.seen.push((region, what, at));
     }
 }
 
-impl Memory for Watched {
+impl Memory for RecordingMemory {
     fn fetch(&mut self, at: u64) -> Reply<u16> {
         self.flat.fetch(at)
     }
@@ -58,9 +58,9 @@ impl Memory for Watched {
     }
 }
 
-impl TimedMemory for Watched {}
+impl TimedMemory for RecordingMemory {}
 
-impl Regional for Watched {
+impl Regional for RecordingMemory {
     fn region(&mut self, region: &Region) {
         self.now = Some(region.kind);
     }
@@ -76,7 +76,7 @@ const KINDS: [Kind; 5] = [
 const LENGTH: u64 = 0x1000;
 
 /// One region of each kind, from 0x1000 on. Far memory and the uncached region are aliases.
-fn machine() -> Mapped<Watched> {
+fn machine() -> Mapped<RecordingMemory> {
     let mut regions = Vec::new();
     for (number, kind) in (0..).zip(KINDS) {
         let place = if kind == Kind::Uncached { 1 } else { number };
@@ -89,7 +89,7 @@ fn machine() -> Mapped<Watched> {
             longer: number * 10,
         });
     }
-    let watched = Watched {
+    let watched = RecordingMemory {
         flat: Flat::new(0x8000, 0x5000),
         now: None,
         seen: Vec::new(),

@@ -12,12 +12,12 @@ const SMALL: u64 = 0x1000;
 const LARGE: u64 = 0x20_0000;
 
 /// Flat memory that records prefetches and managed blocks.
-struct Watched {
+struct RecordingMemory {
     flat: Flat,
     seen: Vec<u64>,
 }
 
-impl Memory for Watched {
+impl Memory for RecordingMemory {
     fn fetch(&mut self, at: u64) -> Reply<u16> {
         self.flat.fetch(at)
     }
@@ -45,7 +45,7 @@ impl Memory for Watched {
     }
 }
 
-impl TimedMemory for Watched {}
+impl TimedMemory for RecordingMemory {}
 
 fn page(at: u64, to: u64, size: PageSize, rights: &str) -> Page {
     let may = |letter| rights.contains(letter);
@@ -61,14 +61,14 @@ fn page(at: u64, to: u64, size: PageSize, rights: &str) -> Page {
 
 /// Code and data at separate addresses: from virtual address 0x5000_0000 on, a large page, then small ones in permuted
 /// order.
-fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<Watched>) {
+fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<RecordingMemory>) {
     let mut flat = Flat::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
     for (n, word) in words.iter().enumerate() {
         flat.bytes_mut(SMALL + 4 * n as u64, 4)
             .expect("there")
             .copy_from_slice(&word.to_le_bytes());
     }
-    let watched = Watched {
+    let watched = RecordingMemory {
         flat,
         seen: Vec::new(),
     };
@@ -320,7 +320,7 @@ fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
         (PageSize::Large, 3, 3),
     ] {
         let (bytes, count, walk) = (size.bytes(), 12, 20);
-        let watched = Watched {
+        let watched = RecordingMemory {
             flat: Flat::new(0, (count * bytes) as usize),
             seen: Vec::new(),
         };
@@ -370,7 +370,7 @@ fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
 
 #[test]
 fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
-    let watched = Watched {
+    let watched = RecordingMemory {
         flat: Flat::new(0, 5 * SMALL as usize),
         seen: Vec::new(),
     };
@@ -382,7 +382,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
             .map(page(at, at, PageSize::Small, "rw"))
             .expect("it can be");
     }
-    let load = |memory: &mut Paged<Watched>, page: u64| {
+    let load = |memory: &mut Paged<RecordingMemory>, page: u64| {
         memory.at(0);
         assert_eq!(memory.load(page * SMALL, Size::Double, 0), Reply::Done(0));
         memory.later() == 0
@@ -430,7 +430,11 @@ fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
 }
 
 /// Runs the core with single steps, or with one of the two engines that keep decoded instructions.
-fn by_engine(engine: u32, hart: &mut Hart, memory: &mut Paged<Watched>) -> (u64, Option<Stop>) {
+fn by_engine(
+    engine: u32,
+    hart: &mut Hart,
+    memory: &mut Paged<RecordingMemory>,
+) -> (u64, Option<Stop>) {
     match engine {
         0 => {
             let before = hart.csrs.instret;
@@ -453,7 +457,7 @@ fn by_engine(engine: u32, hart: &mut Hart, memory: &mut Paged<Watched>) -> (u64,
 }
 
 /// Two code pages in reversed physical order. A 16-bit instruction makes a 32-bit one cross their boundary.
-fn over_the_border(last: &[u32]) -> (Hart, Paged<Watched>) {
+fn over_the_border(last: &[u32]) -> (Hart, Paged<RecordingMemory>) {
     let (mut hart, mut memory) = machine(&[], 4, 0);
     let (first, second) = (2 * LARGE + 9 * SMALL, 2 * LARGE + 8 * SMALL);
     let mut code = 0x0285_u16.to_le_bytes().to_vec(); // c.addi t0, 1

@@ -177,7 +177,7 @@ fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
 
 /// Arguments of the program.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PipeArguments {
     kind: u64,
     words: u64,
     lines: u64,
@@ -191,7 +191,7 @@ const REGISTERS: u64 = 2;
 
 /// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
 /// if the programs do not end.
-fn run(image: &Image, asked: Asked) -> Option<u64> {
+fn run(image: &Image, asked: PipeArguments) -> Option<u64> {
     let mut memory = Flat::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
         let place = memory.bytes_mut(segment.at, segment.bytes.len());
@@ -256,7 +256,7 @@ fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
     for kind in [BATCHES, BY_TRYING, REGISTERS] {
         for lines in [1, 2, 8] {
             for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
-                let asked = Asked {
+                let asked = PipeArguments {
                     kind,
                     words,
                     lines,
@@ -267,7 +267,7 @@ fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
             }
         }
     }
-    let none = Asked {
+    let none = PipeArguments {
         kind: BATCHES,
         words: 0,
         lines: 2,
@@ -337,7 +337,7 @@ fn faults_of_cache_management_show() {
         let bytes = std::fs::read(compile(folder.path(), from, to)).expect("it is there");
         let image = Image::read(&bytes).expect("it is a program");
         let shows = (0..8).any(|seed| {
-            let asked = Asked {
+            let asked = PipeArguments {
                 kind,
                 words: 1000,
                 lines: 2,

@@ -7,7 +7,7 @@
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
-use crate::tool::{self, Asked};
+use crate::tool::{self, VersionAnswer};
 use crate::tools::Z3;
 use std::ffi::OsString;
 use std::fs;
@@ -127,12 +127,12 @@ impl Prover {
         let yosys = find_in(&path)?;
         let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
-            Asked::Says(_) => Ok(Prover { yosys, path }),
-            Asked::Absent => Err(BuildError::Missing(format!(
+            VersionAnswer::Says(_) => Ok(Prover { yosys, path }),
+            VersionAnswer::Absent => Err(BuildError::Missing(format!(
                 "Z3 is not installed\n  help: {}",
                 Z3.install()
             ))),
-            Asked::Fails(what) => Err(BuildError::Unusable(format!(
+            VersionAnswer::Fails(what) => Err(BuildError::Unusable(format!(
                 "Z3 is installed and does not run: {what}\n  help: {}",
                 Z3.install()
             ))),

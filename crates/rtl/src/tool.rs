@@ -18,7 +18,7 @@ const MOST: u64 = 1 << 16;
 
 /// Result of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum VersionAnswer {
     /// The program does not exist.
     Absent,
     /// The program exists but does not run, with the symptom.
@@ -48,7 +48,7 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
 }
 
 /// Runs a program from the given folders with the arguments that print its version, for at most `limit`.
-pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> Asked {
+pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionAnswer {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
     let output = within(command.args(arguments).env("PATH", path), limit);
@@ -56,7 +56,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
         Ok(Some(output)) => output,
         Ok(None) => {
             let seconds = limit.as_secs();
-            return Asked::Fails(format!(
+            return VersionAnswer::Fails(format!(
                 "`{program} {argument}` does not answer within {seconds} seconds"
             ));
         }
@@ -64,14 +64,14 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
             // The same error arises for a script whose interpreter does not exist.
             let there = env::split_paths(path).any(|folder| folder.join(program).is_file());
             return match error.kind() {
-                ErrorKind::NotFound if !there => Asked::Absent,
-                _ => Asked::Fails(format!("`{program}` cannot be run: {error}")),
+                ErrorKind::NotFound if !there => VersionAnswer::Absent,
+                _ => VersionAnswer::Fails(format!("`{program}` cannot be run: {error}")),
             };
         }
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     if output.status.success() {
-        return Asked::Says(text(&output.stdout));
+        return VersionAnswer::Says(text(&output.stdout));
     }
     let mut what = format!("`{program} {argument}` ends with {}", output.status);
     let said = text(&[output.stdout, output.stderr].concat());
@@ -79,7 +79,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     for line in &lines[lines.len().saturating_sub(LAST)..] {
         what += &format!("\n  {line}");
     }
-    Asked::Fails(what)
+    VersionAnswer::Fails(what)
 }
 
 /// Runs a program with little output and returns that output. `None` if the time limit expired and the program was

@@ -17,7 +17,9 @@ use crate::rom::Rom;
 use crate::CLOCK;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
-use cohkit_sim::agents::clocked::{Admission, Bytes, ClockedHome, Happened, Heard, WORDS};
+use cohkit_sim::agents::clocked::{
+    Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS,
+};
 use cohkit_sim::components::tags::folded;
 use cohkit_sim::kernel::Time;
 use cohkit_sim::message::Line;
@@ -244,7 +246,7 @@ impl Verilated {
     }
 
     /// Records the beats that a slice has accepted in this cycle.
-    fn enter(&mut self, s: usize, happened: &mut Vec<Happened>) {
+    fn enter(&mut self, s: usize, happened: &mut Vec<CycleOutput>) {
         let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[s]);
         let entered = inputs.rx_valid[s] & outputs.rx_ready[s];
         for (c, entrance) in slice.entrances.iter_mut().enumerate() {
@@ -256,7 +258,7 @@ impl Verilated {
             }
             entrance.beat += 1;
             if !carries || entrance.beat == self.beats {
-                happened.push(Happened::Entered {
+                happened.push(CycleOutput::Entered {
                     kind: *kind,
                     line: (header & LINE) as Line,
                 });
@@ -283,7 +285,7 @@ impl Verilated {
     }
 
     /// Records the steps of a slice's units.
-    fn steps(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+    fn steps(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
         let mut units = self.outputs.step_valid[s];
         while units != 0 {
             let unit = units.trailing_zeros() as usize;
@@ -305,7 +307,7 @@ impl Verilated {
                 Admission::Taken,
             ][field(44, 2)];
             let (state, next) = (field(46, 8), field(36, 8));
-            happened.push(Happened::Stepped {
+            happened.push(CycleOutput::Stepped {
                 line: (step & LINE) as Line,
                 event: about.event,
                 state,
@@ -348,7 +350,7 @@ impl Verilated {
     }
 
     /// Records the messages to the remote and the answers to the device that have left a slice.
-    fn leave(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+    fn leave(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         for c in 0..CIRCUITS {
             if outputs.tx_valid[s] >> c & 1 == 0 {
@@ -368,7 +370,7 @@ impl Verilated {
             }
             if last {
                 *beat = 0;
-                happened.push(Happened::Left {
+                happened.push(CycleOutput::Left {
                     kind: sent.message,
                     line: (header & LINE) as Line,
                     bytes: sent.payload.then_some(*bytes),
@@ -382,7 +384,7 @@ impl Verilated {
         if told != 0 {
             let answer = outputs.local_rsp[s];
             let unlock = answer >> 40 & 1 != 0;
-            happened.push(Happened::Answered {
+            happened.push(CycleOutput::Answered {
                 line: (answer & LINE) as Line,
                 operation: (!unlock).then_some((answer >> 36 & 7) as u8),
                 refused: answer >> 39 & 1 != 0,
@@ -392,14 +394,14 @@ impl Verilated {
     }
 
     /// Records the requests of a slice to memory, or to the application in its place.
-    fn memory(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+    fn memory(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let line_bytes = self.words as u64 * 8;
         let passes = outputs.passes[s];
         if passes & passes::READ_ADDRESS != 0 {
             let line = (outputs.ar_addr[s] / line_bytes) as Line;
             slice.reads.insert(line, outputs.ar_id[s]);
-            happened.push(Happened::Reads { line });
+            happened.push(CycleOutput::Reads { line });
         }
         if passes & passes::WRITE_ADDRESS != 0 {
             let line = (outputs.aw_addr[s] / line_bytes) as Line;
@@ -417,7 +419,7 @@ impl Verilated {
             slice.addresses.pop_front();
             slice.data.pop_front();
             slice.writes.insert(line, id);
-            happened.push(Happened::Writes { line, bytes, mask });
+            happened.push(CycleOutput::Writes { line, bytes, mask });
         }
         Ok(())
     }
@@ -496,7 +498,7 @@ impl ClockedHome for Verilated {
         }
     }
 
-    fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String> {
+    fn cycle(&mut self, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
         self.drive();
         let stepped = self.model.step(&self.inputs, &mut self.outputs);
         stepped.map_err(|said| format!("an assertion failed: {said}"))?;
@@ -538,7 +540,7 @@ impl ClockedHome for Verilated {
         self.application.is_some()
     }
 
-    fn application(&mut self, heard: Heard) {
+    fn application(&mut self, heard: ApplicationEvent) {
         self.rest = 0;
         if let Some(application) = &mut self.application {
             application.hears(heard, &mut self.inputs);

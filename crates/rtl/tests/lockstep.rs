@@ -7,12 +7,12 @@ mod homes;
 mod traces;
 
 use cohkit_protocol::protocol::{Bound, Protocol};
-use cohkit_rtl::lockstep::bench::{Run, Withheld};
+use cohkit_rtl::lockstep::bench::{DelayedResponse, Run};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
+use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::{Failed, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
-use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
 use cohkit_rtl::sources::{HOME, SOURCES};
@@ -221,7 +221,8 @@ fn bounds_of_the_text_are_kept_to() {
     // Rows that only a second victim of a kind would use are unreachable.
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
-    let ways = Ways::new(&unbounded, &home.home, &home.rom).expect("a line has few situations");
+    let ways = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
+        .expect("a line has few situations");
     assert!(ways.situations() > home.ways.situations());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -258,7 +259,7 @@ fn an_application_that_answers_late_stops_no_other_line() {
     let Some(built) = eci() else {
         return;
     };
-    let locks = built.setup().control_lines(Withheld::Locks);
+    let locks = built.setup().control_lines(DelayedResponse::Locks);
     locks.unwrap_or_else(|failed| panic!("{failed:#?}"));
 }
 
@@ -271,7 +272,7 @@ fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
             ..Shape::default()
         };
         let built = built(compiled("eci.coh"), SOURCES, shape)?;
-        Some(built.setup().control_lines(Withheld::Reads))
+        Some(built.setup().control_lines(DelayedResponse::Reads))
     };
     let (Some(three), Some(two)) = (with_reads(3), with_reads(2)) else {
         return;

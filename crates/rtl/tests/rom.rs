@@ -2,7 +2,7 @@
 
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
-use cohkit_protocol::execute::{Act, Machine, Occasion, Outcome};
+use cohkit_protocol::execute::{Act, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::{Class, Home, Protocol};
 use cohkit_protocol::text;
 use cohkit_rtl::print::{image, package, Origin};
@@ -77,7 +77,7 @@ fn meaning(
 ) -> [u64; 6] {
     let mut configuration = machine.initial();
     configuration.state = state as u16;
-    let occasion = Occasion {
+    let occasion = Trigger {
         home: 0,
         event,
         sender: Some(0),

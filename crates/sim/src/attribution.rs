@@ -164,7 +164,7 @@ const KEPT: usize = 1 << 12;
 
 /// A message in flight.
 #[derive(Clone, Copy)]
-pub(crate) struct Under {
+pub(crate) struct MessageRecord {
     pub chain: Chain,
     /// True if the message is a forward to a cache, or the response to one.
     pub forward: bool,
@@ -176,7 +176,7 @@ pub(crate) struct Under {
 
 /// An access that has reached its cache, or waits at its core.
 #[derive(Clone, Copy)]
-pub(crate) struct Begun {
+pub(crate) struct ActiveAccess {
     pub chain: Chain,
     issued: Time,
     /// True once the access has reached its cache.
@@ -236,7 +236,7 @@ impl Transaction {
 /// Messages in flight by sending number, a direct-mapped table. Numbers in flight at a time are close to each other, so
 /// that collisions are rare.
 pub(crate) struct Flights {
-    places: Vec<Option<(u32, Under)>>,
+    places: Vec<Option<(u32, MessageRecord)>>,
 }
 
 impl Flights {
@@ -244,18 +244,18 @@ impl Flights {
         flight as usize & (self.places.len() - 1)
     }
 
-    pub fn get(&self, flight: u32) -> Option<Under> {
+    pub fn get(&self, flight: u32) -> Option<MessageRecord> {
         let of = self.places[self.place(flight)];
         of.filter(|&(its, _)| its == flight).map(|(_, under)| under)
     }
 
-    pub fn remove(&mut self, flight: u32) -> Option<Under> {
+    pub fn remove(&mut self, flight: u32) -> Option<MessageRecord> {
         let place = self.place(flight);
         let of = self.places[place].take_if(|(its, _)| *its == flight);
         of.map(|(_, under)| under)
     }
 
-    pub fn insert(&mut self, flight: u32, under: Under) {
+    pub fn insert(&mut self, flight: u32, under: MessageRecord) {
         loop {
             let place = self.place(flight);
             match self.places[place] {
@@ -284,23 +284,23 @@ impl Flights {
 /// Active accesses by their index in the simulation's pool.
 #[derive(Default)]
 pub(crate) struct Accesses {
-    places: Vec<Option<Begun>>,
+    places: Vec<Option<ActiveAccess>>,
 }
 
 impl Accesses {
-    pub fn get(&self, index: u32) -> Option<Begun> {
+    pub fn get(&self, index: u32) -> Option<ActiveAccess> {
         self.places.get(index as usize).copied().flatten()
     }
 
-    pub fn get_mut(&mut self, index: u32) -> Option<&mut Begun> {
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut ActiveAccess> {
         self.places.get_mut(index as usize)?.as_mut()
     }
 
-    pub fn remove(&mut self, index: u32) -> Option<Begun> {
+    pub fn remove(&mut self, index: u32) -> Option<ActiveAccess> {
         self.places.get_mut(index as usize)?.take()
     }
 
-    pub fn insert(&mut self, index: u32, begun: Begun) {
+    pub fn insert(&mut self, index: u32, begun: ActiveAccess) {
         let place = index as usize;
         if place >= self.places.len() {
             self.places.resize(place + 1, None);
@@ -434,8 +434,8 @@ impl Attribution {
     }
 
     /// Returns the record of an access issued at `issued`.
-    pub fn issued(&mut self, issued: Time) -> Begun {
-        Begun {
+    pub fn issued(&mut self, issued: Time) -> ActiveAccess {
+        ActiveAccess {
             chain: self.begin(issued),
             issued,
             reached: false,

@@ -7,7 +7,7 @@ use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 
-use crate::agents::behind::ApplicationRun;
+use crate::agents::application::ApplicationRun;
 use crate::agents::program::ConfigurationId;
 use crate::data::Copy;
 use crate::kernel::Time;

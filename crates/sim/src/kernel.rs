@@ -92,12 +92,12 @@ pub struct Queue<E> {
     far_bucket: u64,
     inserted: u64,
     /// Progress of each stage of [`Queue::soon`].
-    told: [Told; SOON.len()],
+    told: [Announced; SOON.len()],
 }
 
 /// Progress of a stage of [`Queue::soon`].
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Announced {
     /// Number of reported events that are still in the queue.
     events: u64,
     /// The last reported event, and its bucket. All other reported events precede it.
@@ -140,7 +140,7 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
-            told: [Told::default(); SOON.len()],
+            told: [Announced::default(); SOON.len()],
         }
     }
 
@@ -302,7 +302,7 @@ impl<E: Copy> Queue<E> {
             let next = node.next;
             prefetch(self.nodes.as_ptr().wrapping_add(next as usize));
             let told = &mut self.told[time];
-            *told = Told {
+            *told = Announced {
                 events: told.events + 1,
                 last: index,
                 bucket,
@@ -313,7 +313,7 @@ impl<E: Copy> Queue<E> {
     /// Returns the first event that a stage has not reported, with its bucket, if it lies within the look-ahead.
     #[inline(always)]
     fn untold(&self, time: usize) -> Option<(u64, u32)> {
-        let Told {
+        let Announced {
             events,
             last,
             bucket,

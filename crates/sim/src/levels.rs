@@ -1,7 +1,7 @@
 //! Simulation of two cache levels: below each cache of the upper level is a machine whose memory is that cache's copy.
 //!
 //! Both levels are [`Simulation`]s, which notify each other after each event. Caches and homes execute the controllers
-//! of their own protocol files. The coupling follows from permissions, by the rules of [`cohkit_system::over`]:
+//! of their own protocol files. The coupling follows from permissions, by the rules of [`cohkit_system::hierarchy`]:
 //!
 //! * a request waits at its home until the cache above has the permission that it needs, which a prefetch there
 //!   acquires;
@@ -12,11 +12,11 @@
 //! The machines of the lower level share their data, the oracle, the cores, and the statistics of the cores.
 
 use cohkit_protocol::protocol::Right;
-use cohkit_system::over;
+use cohkit_system::hierarchy;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-use crate::agents::behind::ApplicationRun;
+use crate::agents::application::ApplicationRun;
 use crate::agents::home::Work;
 use crate::agents::program::{Act, Answer, ConfigurationId, Input, Transition};
 use crate::components::traffic::Traffic;
@@ -83,7 +83,7 @@ enum Down {
 }
 
 /// View that a machine of the lower level has of the upper one.
-pub(crate) struct Above {
+pub(crate) struct UpperLevel {
     /// Number of the cache above, and the number of caches of the upper level.
     pub cache: Agent,
     caches: u16,
@@ -98,7 +98,7 @@ pub(crate) struct Above {
     pub all: Rc<[String]>,
 }
 
-impl Above {
+impl UpperLevel {
     /// True if `core`, numbered over all machines, is attached to one of the `caches` caches of this machine.
     pub fn has_core(&self, core: u16, caches: u16) -> bool {
         let caches = core / caches;
@@ -138,7 +138,7 @@ impl Above {
 }
 
 /// View that the upper level has of the machines below its caches.
-pub(crate) struct Below {
+pub(crate) struct LowerLevel {
     locks: FxHashMap<(Agent, Line), Lock>,
     /// Lines that are being prefetched for the level below.
     asked: FxHashSet<(Agent, Line)>,
@@ -147,7 +147,7 @@ pub(crate) struct Below {
     pub all: Rc<[String]>,
 }
 
-impl Below {
+impl LowerLevel {
     /// True if no lock of the line is wanted or held.
     pub fn is_free(&self, cache: Agent, line: Line) -> bool {
         !self.locks.contains_key(&(cache, line))
@@ -194,13 +194,13 @@ impl Simulation {
             _ => false,
         });
         let (before, after) = (transition.before.right, transition.after.right);
-        let Some(left) = over::lowers(before, after, sends_line) else {
+        let Some(left) = hierarchy::lowers(before, after, sends_line) else {
             return false;
         };
         match below.locks.get_mut(&(cache, line)) {
             Some(lock) => {
                 lock.evicts |= evicts;
-                lock.stage != Stage::Held || !over::lets(lock.ensures, left)
+                lock.stage != Stage::Held || !hierarchy::lets(lock.ensures, left)
             }
             None => {
                 let lock = Lock::wanted(left, evicts);
@@ -216,7 +216,7 @@ impl Simulation {
         let begins = (self.below.as_mut())
             .is_some_and(|below| below.is_free(cache, line) && below.asked.insert((cache, line)));
         if begins {
-            let (access, now) = (over::brings(right), self.now);
+            let (access, now) = (hierarchy::brings(right), self.now);
             // Each cache of the upper level has one core, with the same number.
             self.start(line, access, 0, cache.0, now, Purpose::Hint);
         }
@@ -326,7 +326,7 @@ impl Simulation {
 
     /// Handles a recall by the level above, after which caches here keep at most permission `left`.
     fn recalled(&mut self, line: Line, left: Right) {
-        let Some(local) = over::recalls(&self.home.controller().locals, left) else {
+        let Some(local) = hierarchy::recalls(&self.home.controller().locals, left) else {
             let text = format!("no local operation below locks the line and leaves {left:?}");
             return self.fail(FailureKind::Meaningless, line, text);
         };

@@ -24,13 +24,13 @@ use rustc_hash::FxHashMap;
 use crate::data::{Data, Paged};
 use crate::explain::FailureKind;
 use crate::message::{Agent, Line};
-use old::{Old, Word};
-use own::OwnStores;
+use program_order::OwnStores;
+use stale_copies::{Old, Word};
 
-pub use own::Breach;
+pub use program_order::Breach;
 
-mod old;
-mod own;
+mod program_order;
+mod stale_copies;
 
 /// Amount of checking.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,7 +45,7 @@ pub enum Level {
 
 /// State of a line.
 #[derive(Clone, Copy, Default)]
-struct Watched {
+struct LineRecord {
     /// Number of its last write.
     latest: u32,
     /// Number of agents with each permission, relative to the initial state.
@@ -56,7 +56,7 @@ struct Watched {
 pub struct Oracle {
     /// Amount of checking.
     pub level: Level,
-    lines: Paged<Watched>,
+    lines: Paged<LineRecord>,
     words: FxHashMap<(Line, u16), u64>,
     /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
     pub(crate) above: Option<Paged<[u16; 3]>>,
@@ -90,7 +90,7 @@ impl Oracle {
     pub fn new(level: Level) -> Oracle {
         Oracle {
             level,
-            lines: Paged::new(Watched::default()),
+            lines: Paged::new(LineRecord::default()),
             words: FxHashMap::default(),
             above: None,
             buffered: FxHashMap::default(),

@@ -8,9 +8,9 @@ use cohkit_protocol::controller::Access;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::course::Course;
 use crate::kernel::Time;
 use crate::message::Line;
+use crate::rate_sampler::RateSampler;
 use crate::statistics::{Histogram, Statistics};
 
 /// Scenario that replaces the traffic and the device of a setup.
@@ -195,7 +195,7 @@ pub struct Tally {
     /// Sums of the counts of threads and application, by name.
     pub counts: BTreeMap<&'static str, u64>,
     /// Timestamps of the counts, by name. They do not record the number of cached lines.
-    pub courses: BTreeMap<&'static str, Course>,
+    pub courses: BTreeMap<&'static str, RateSampler>,
     /// Durations measured by threads, by name, and those of local operations, from request to completion at the
     /// application.
     pub times: BTreeMap<&'static str, Histogram>,

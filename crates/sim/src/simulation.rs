@@ -1,17 +1,17 @@
 //! A simulation run: the components of a machine and their event queue.
 
 mod accesses;
-mod attributed;
-pub(crate) mod earlier;
+mod bottleneck;
+mod event_prefetch;
+mod final_statistics;
 pub(crate) mod groups;
 mod input_queues;
 mod kinds;
-mod limits;
-mod measured;
-mod noted;
+mod latency_attribution;
+pub(crate) mod order_tracker;
 mod running;
 mod setup;
-mod soon;
+mod trace_recorder;
 
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::agents::behind::ApplicationRun;
+use crate::agents::application::ApplicationRun;
 use crate::agents::clocked::{Clocked, ClockedHome};
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
@@ -33,8 +33,8 @@ use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
-use crate::components::hosts::{more, At, Hosts};
-use crate::components::layer::{self, Left};
+use crate::components::hosts::{more, Hosts, SwitchHop};
+use crate::components::layer::{self, Unclaimed};
 use crate::components::link::{Direction, Sent};
 use crate::components::memory;
 use crate::components::network::Network;
@@ -42,7 +42,7 @@ use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
-use crate::levels::{Above, Below, Levels};
+use crate::levels::{Levels, LowerLevel, UpperLevel};
 use crate::message::{Agent, Line, Message, Order, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
@@ -52,11 +52,11 @@ use crate::statistics::{Counters, Stall, Statistics, Totals};
 use crate::timeline::Filter;
 
 pub use cohkit_protocol::construct::home;
-use earlier::Earlier;
 use groups::{Described, Groups};
 use input_queues::InputQueues;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
+use order_tracker::OrderTracker;
 pub use running::{
     draw_while, explain_while, play_watched, play_while, run, run_while, trace, RunError,
 };
@@ -79,7 +79,7 @@ pub(crate) enum Event {
     /// buffer.
     Drained(u16, u16),
     /// A message reaches a switch on its path. Most machines have one switch.
-    Switch(u32, At),
+    Switch(u32, SwitchHop),
     /// A message leaves its switch for the framed links to its receiver.
     Offer(u32),
     /// Framed links may make progress.
@@ -293,15 +293,15 @@ pub struct Simulation {
     /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
     /// Ordered messages in flight, behind which later messages must wait.
-    pub(crate) earlier: Earlier,
+    pub(crate) earlier: OrderTracker,
     /// Input queues of networks; empty if the protocol file has no networks.
     pub(crate) input_queues: InputQueues,
     /// True if memory is prefetched for upcoming events.
     ahead: bool,
     /// View of the upper level, if this is the lower of two levels.
-    pub(crate) above: Option<Box<Above>>,
+    pub(crate) above: Option<Box<UpperLevel>>,
     /// View of the lower level, if this is the upper of two levels.
-    pub(crate) below: Option<Box<Below>>,
+    pub(crate) below: Option<Box<LowerLevel>>,
     /// Port for accesses from another space, if there is one.
     pub(crate) port: Option<Box<Port>>,
 }
@@ -408,7 +408,7 @@ impl Simulation {
             groups,
             flights: 0,
             posted_stores: FxHashMap::default(),
-            earlier: Earlier::default(),
+            earlier: OrderTracker::default(),
             input_queues,
             ahead: Simulation::looks_ahead(in_flight),
             above: None,
@@ -642,7 +642,7 @@ impl Simulation {
                 order,
             );
             let event = match switched {
-                true => Event::Switch(index, At::First),
+                true => Event::Switch(index, SwitchHop::First),
                 false => Event::Deliver(index),
             };
             self.queue.push(arrival, event);
@@ -667,7 +667,7 @@ impl Simulation {
         self.queue.push(
             at,
             match on_its_way {
-                true => Event::Switch(index, At::First),
+                true => Event::Switch(index, SwitchHop::First),
                 false => Event::Deliver(index),
             },
         );
@@ -711,14 +711,14 @@ impl Simulation {
         );
         let event = match last {
             true => Event::Deliver(index),
-            false => Event::Switch(index, At::First),
+            false => Event::Switch(index, SwitchHop::First),
         };
         self.queue.push(arrival, event);
     }
 
     /// Handles the arrival of a message at a switch. The message continues when there is room behind its last links.
-    fn at_switch(&mut self, index: u32, switch: At) {
-        if self.watched && switch == At::First {
+    fn at_switch(&mut self, index: u32, switch: SwitchHop) {
+        if self.watched && switch == SwitchHop::First {
             self.note_arrived(index, false);
         }
         let message = self.messages[index];
@@ -884,7 +884,7 @@ impl Simulation {
     }
 
     /// Lets messages in that have arrived on framed links, as far as there is room at the switch or at their receivers.
-    fn take_from_lanes(&mut self, number: usize) -> Left {
+    fn take_from_lanes(&mut self, number: usize) -> Unclaimed {
         let Simulation {
             network,
             messages,
@@ -897,7 +897,7 @@ impl Simulation {
         let mut ports = std::mem::take(&mut network.ports);
         let Some(port) = &mut ports[number] else {
             network.ports = ports;
-            return Left::default();
+            return Unclaimed::default();
         };
         port.look_at(Time::MAX);
         let (join, mut blocked) = (port.join, false);
@@ -914,7 +914,7 @@ impl Simulation {
         };
         let mut at_once = std::mem::take(&mut port.came);
         let left = port.take(*now, lets_in, |to, index| match join[to] {
-            _ if switched && to == 1 => queue.push(*now, Event::Switch(index, At::First)),
+            _ if switched && to == 1 => queue.push(*now, Event::Switch(index, SwitchHop::First)),
             0 => at_once.push(index),
             join => queue.push(*now + join, Event::Deliver(index)),
         });

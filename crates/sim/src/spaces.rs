@@ -15,7 +15,7 @@ use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::remotes::KindId;
 
-use crate::agents::beyond::Beyond;
+use crate::agents::host_memory_path::HostMemoryPath;
 use crate::agents::port::Port;
 use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};
@@ -105,7 +105,7 @@ impl Spaces {
         host.data = Data::of_zeros(space.protocol.line_bytes);
         host.oracle.begins_with_zeros();
         if let Some(behind) = &mut device.behind {
-            behind.beyond = Some(Beyond::default());
+            behind.beyond = Some(HostMemoryPath::default());
             host.port = Some(Box::new(Port::new(engine, most.into())));
             let used = setup.play.as_ref();
             let used = used.map_or(0, |play| play.scenario.host_words());

@@ -1,13 +1,13 @@
 //! Statistics. Each is defined in words, here and nowhere else.
 
 use crate::bouncing::{Bouncing, BouncingLine};
-use crate::components::hosts::Taken;
+use crate::components::hosts::TrafficTotals;
 use serde::Serialize;
 
 use crate::agents::translation::Translated;
 use crate::attribution::Explanation;
-use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
+use crate::rate_sampler::{Quarter, RateSampler};
 use crate::timeline::Recorded;
 
 /// Name and meaning of a statistic.
@@ -179,7 +179,7 @@ pub struct Counters {
     /// Events processed.
     pub events: u64,
     /// Timestamps of performed accesses.
-    pub course: Course,
+    pub course: RateSampler,
 }
 
 impl Counters {
@@ -217,7 +217,7 @@ pub struct Statistics {
     /// Messages sent, by name in the order of the protocol file.
     pub messages: Vec<(String, u64)>,
     /// Messages of each type between hosts and inside them, by name in the same order; empty in machines without hosts.
-    pub traffic: Vec<(String, Taken)>,
+    pub traffic: Vec<(String, TrafficTotals)>,
     /// Duration of each quarter of the accesses, and lines in caches at its end; `None` with fewer than four accesses.
     pub quarters: Option<[Quarter; 4]>,
     /// Lines that move back and forth between caches, longest waiting time first.

@@ -592,9 +592,9 @@ impl Thread for Steps {
 
 /// Threads beside a breaker.
 #[derive(Clone)]
-struct Beside(&'static str, Vec<Steps>);
+struct ThreadsBesideBreaker(&'static str, Vec<Steps>);
 
-impl Scenario for Beside {
+impl Scenario for ThreadsBesideBreaker {
     type Application = Breaker;
     type Thread = Steps;
     fn lines(&self) -> Line {
@@ -623,7 +623,7 @@ fn cores_wait_for_about_a_second() {
         let run = |way: &'static str, steps: Vec<Step>| {
             let mut threads = vec![Steps(steps)];
             threads.extend(others.clone());
-            let scenario = Arc::new(Beside(way, threads));
+            let scenario = Arc::new(ThreadsBesideBreaker(way, threads));
             let platform = Platform::shipped("enzian-dc-bram").unwrap();
             let setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
             match cohkit_sim::simulation::run(&setup) {
@@ -649,7 +649,11 @@ fn cores_wait_for_about_a_second() {
 #[test]
 fn times_have_an_end() {
     let report = |way, steps: Vec<Step>, until| {
-        let mut setup = machine(Arc::new(Beside(way, vec![Steps(steps)])), 1, 0);
+        let mut setup = machine(
+            Arc::new(ThreadsBesideBreaker(way, vec![Steps(steps)])),
+            1,
+            0,
+        );
         setup.play.as_mut().unwrap().until = until;
         match cohkit_sim::simulation::run(&setup) {
             Err(RunError::Failure(failure)) => failure.to_string().lines().next().map(String::from),
@@ -682,7 +686,10 @@ fn times_have_an_end() {
         by: u64::MAX,
     };
     let setup = machine(
-        Arc::new(Beside("no wrong", vec![Steps(vec![count, count])])),
+        Arc::new(ThreadsBesideBreaker(
+            "no wrong",
+            vec![Steps(vec![count, count])],
+        )),
         1,
         0,
     );

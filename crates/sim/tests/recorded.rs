@@ -7,7 +7,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use cohkit_protocol::controller::Access;
-use cohkit_sim::components::recorded::{read, Format, Of, ReadError, Recorded, ACCESSES, MAGIC};
+use cohkit_sim::components::recorded::{
+    read, Format, ReadError, ReadOptions, Recorded, ACCESSES, MAGIC,
+};
 use cohkit_sim::components::traffic::{Pattern, Traffic, Workload};
 use cohkit_sim::data::mix;
 use cohkit_sim::platform::Platform;
@@ -18,7 +20,7 @@ use flate2::write::GzEncoder;
 use flate2::Compression;
 use proptest::prelude::*;
 
-const OF: Of = Of {
+const OF: ReadOptions = ReadOptions {
     format: Format::Cohkit,
     line: 128,
     lines: 1 << 20,
@@ -89,7 +91,7 @@ proptest! {
         bytes in prop::collection::vec(prop::sample::select(&b"0123456789abcdefxrwuRWLSMILDTEAP:,=# \n\xff"[..]), 0..200),
         format in 0..Format::FOREIGN.len(),
     ) {
-        let of = Of { format: Format::FOREIGN[format], packed: true, ..OF };
+        let of = ReadOptions { format: Format::FOREIGN[format], packed: true, ..OF };
         let _ = read(&bytes[..], &of);
     }
 
@@ -110,14 +112,14 @@ fn a_line_may_leave_core_and_time_away() {
     let [store] = told.of_core(3) else { panic!() };
     assert_eq!((store.line, store.word, store.gap), (8, 1, 1500));
     assert_eq!(told.of_core(1), []);
-    let some = Of { most: 1, ..OF };
+    let some = ReadOptions { most: 1, ..OF };
     let told = read(&b"load 0\nload 1\nnonsense"[..], &some).unwrap();
     assert_eq!(told.accesses(), 1);
 }
 
 #[test]
 fn pages_are_packed_in_the_order_in_which_they_are_accessed() {
-    let of = Of {
+    let of = ReadOptions {
         packed: true,
         lines: 64,
         ..OF
@@ -189,7 +191,7 @@ fn what_is_wrong_is_told_with_its_place() {
 /// Returns the accesses of a foreign trace: true for a store, the address, and the time since the access before in
 /// nanoseconds.
 fn foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
-    let of = Of { format, ..OF };
+    let of = ReadOptions { format, ..OF };
     let read = read(bytes, &of).unwrap_or_else(|wrong| panic!("{format:?}: {wrong}"));
     let entries = read.of_core(0).iter();
     let all = entries.map(|entry| {
@@ -309,10 +311,10 @@ fn malformed_traces_of_other_tools_are_refused_with_line_reason_and_format() {
         (Format::Pin, "0x401000: R", "line 1, column 12: an address is missing: "),
         (Format::Pin, "#eof", "there is no access in it"),
     ] {
-        let error = read(text.as_bytes(), &Of { format, ..OF }).unwrap_err().to_string();
+        let error = read(text.as_bytes(), &ReadOptions { format, ..OF }).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{format:?}: {error}");
     }
-    let of = Of {
+    let of = ReadOptions {
         format: Format::Champsim,
         ..OF
     };
@@ -430,7 +432,7 @@ fn every_access_of_a_trace_holds_on_every_text() {
                     )
                 })
                 .collect();
-            let of = Of {
+            let of = ReadOptions {
                 line: line as u32,
                 lines: setup.workload.lines,
                 ..OF

@@ -13,12 +13,12 @@ use cohkit_application::interface::{
 use cohkit_application::locks::LockTable;
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_protocol::protocol::Right;
+use cohkit_sim::combined_scenario::Several;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Quantity, Translation};
 use cohkit_sim::scenario::{Performance, Playable};
-use cohkit_sim::several::Several;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use common::{protocol, seeds};
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
 
 /// Reaction of a thread to a refused access.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Then {
+enum AfterRefusal {
     GoesOn,
     Ends,
     TriesAgain,
@@ -170,7 +170,7 @@ enum Then {
 struct Walks {
     threads: u32,
     lines: Line,
-    then: Then,
+    then: AfterRefusal,
     alone: bool,
 }
 
@@ -229,16 +229,16 @@ impl Thread for Walk {
         let (line, _) = self.of(self.next - 1);
         self.refused.push((line, why));
         match self.of.then {
-            Then::GoesOn => Some(self.step(0)),
-            Then::Ends => Some(Step::Stop),
-            Then::TriesAgain => {
+            AfterRefusal::GoesOn => Some(self.step(0)),
+            AfterRefusal::Ends => Some(Step::Stop),
+            AfterRefusal::TriesAgain => {
                 assert!(self.refused.len() < 1 << 20, "it goes on for ever");
                 self.next -= 1;
                 let step = self.this();
                 self.next += 1;
                 Some(step)
             }
-            Then::Fails => None,
+            AfterRefusal::Fails => None,
         }
     }
 }
@@ -295,7 +295,7 @@ impl Scenario for Walks {
     }
     /// Each access has either been made or been refused, as its page requires.
     fn verify(&self, _: &Nothing, threads: &[Walk], contents: &dyn Contents) -> Result<(), String> {
-        for walk in threads.iter().filter(|_| self.then == Then::GoesOn) {
+        for walk in threads.iter().filter(|_| self.then == AfterRefusal::GoesOn) {
             let (mut refused, mut seen) = (Vec::new(), Vec::new());
             for next in 0..2 * self.lines {
                 let (line, loads) = walk.of(next);
@@ -323,7 +323,7 @@ impl Scenario for Walks {
     }
 }
 
-fn walks(seed: u64, then: Then) -> Setup {
+fn walks(seed: u64, then: AfterRefusal) -> Setup {
     let threads = 1 + (seed / 4 % 4) as u32;
     let name = ["msi", "mesi", "moesi", "self-invalidate"][(seed % 4) as usize];
     let mut platform = Platform::torture(1 + (seed % 2) as u16);
@@ -345,7 +345,7 @@ fn walks(seed: u64, then: Then) -> Setup {
 #[test]
 fn threads_are_told_what_is_refused_and_go_on() {
     for seed in seeds(60) {
-        let setup = walks(seed, Then::GoesOn);
+        let setup = walks(seed, AfterRefusal::GoesOn);
         let played = plays("threads_are_told", &setup);
         let play = setup.play.unwrap();
         let lines = 0..play.scenario.uses();
@@ -382,7 +382,7 @@ fn stores_that_are_not_waited_for_are_refused_in_their_place() {
             let walks = Walks {
                 threads: 3,
                 lines: 400,
-                then: Then::GoesOn,
+                then: AfterRefusal::GoesOn,
                 alone: true,
             };
             let mut setup = orderings::setup(protocol, &platform, Arc::new(walks));
@@ -402,7 +402,7 @@ fn side_by_side_each_is_told_of_its_own() {
             threads: 1 + (seed % 2) as u32,
             // As many pages as one period of the permissions.
             lines: 12 * PAGE,
-            then: Then::GoesOn,
+            then: AfterRefusal::GoesOn,
             alone: false,
         };
         let both: Vec<Arc<dyn Playable>> = vec![Arc::new(walks.clone()), Arc::new(walks)];
@@ -476,13 +476,13 @@ fn fences_are_not_translated() {
 
 #[test]
 fn a_thread_may_end_with_what_is_refused() {
-    let played = plays("a_thread_may_end", &walks(3, Then::Ends));
+    let played = plays("a_thread_may_end", &walks(3, AfterRefusal::Ends));
     assert!(get(&played, "translation_faults") <= 4.0);
 }
 
 #[test]
 fn a_thread_that_does_not_go_on_says_why() {
-    let mut setup = walks(0, Then::Fails);
+    let mut setup = walks(0, AfterRefusal::Fails);
     setup.workload.cores = 1;
     let (kind, said) = failure(&setup);
     assert_eq!(kind, FailureKind::Refused);
@@ -500,6 +500,6 @@ fn a_thread_that_does_not_go_on_says_why() {
 
 #[test]
 fn a_thread_that_tries_again_and_again_gets_nowhere() {
-    let (kind, said) = failure(&walks(0, Then::TriesAgain));
+    let (kind, said) = failure(&walks(0, AfterRefusal::TriesAgain));
     assert_eq!(kind, FailureKind::NoProgress, "{said}");
 }

@@ -9,7 +9,7 @@ use cohkit_application::exchange::Exchange;
 use cohkit_application::kernel::{Grain, Hosts, Kernels};
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_sim::components::hosts::Taken;
+use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::Performance;
@@ -33,7 +33,7 @@ fn writes(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
     }
 }
 
-fn taken(performance: &Performance, message: &str) -> Taken {
+fn taken(performance: &Performance, message: &str) -> TrafficTotals {
     let traffic = &performance.statistics.traffic;
     let found = traffic.iter().find(|(name, _)| name == message);
     found.unwrap_or_else(|| panic!("there is no {message}")).1

@@ -12,10 +12,10 @@ use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
+use cohkit_sim::combined_scenario::Several;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
-use cohkit_sim::several::Several;
 use cohkit_sim::simulation::{Setup, Simulation};
 use common::{protocol, seeds};
 use std::sync::{Arc, OnceLock};
@@ -137,14 +137,14 @@ fn twice_the_same_is_twice_as_much() {
 
 /// An application that accesses lines beyond its own, where those of another begin.
 #[derive(Clone, PartialEq)]
-enum Beyond {
+enum OutOfBounds {
     Thread,
     Local,
     Store,
     Fetch,
 }
 
-impl Application for Beyond {
+impl Application for OutOfBounds {
     fn name(&self) -> &str {
         "beyond"
     }
@@ -155,11 +155,11 @@ impl Application for Beyond {
         use cohkit_application::interface::Operation::CleanInvalidate;
         match event {
             Event::Start { words } => match self {
-                Beyond::Thread => {}
-                Beyond::Local => actions.local(2, CleanInvalidate, false),
+                OutOfBounds::Thread => {}
+                OutOfBounds::Local => actions.local(2, CleanInvalidate, false),
                 // Beyond its served lines an application has memory of its own.
-                Beyond::Store => actions.store(7, 2, vec![5; words.into()].into()),
-                Beyond::Fetch => actions.fetch(0, 0, 3),
+                OutOfBounds::Store => actions.store(7, 2, vec![5; words.into()].into()),
+                OutOfBounds::Fetch => actions.fetch(0, 0, 3),
             },
             Event::Stored { tag: 7 } => actions.fetch(8, 2, 1),
             Event::Fetched {
@@ -177,50 +177,50 @@ impl Application for Beyond {
     }
 }
 
-impl Thread for Beyond {
+impl Thread for OutOfBounds {
     fn step(&mut self, _: u64) -> Step {
-        match std::mem::replace(self, Beyond::Store) {
-            Beyond::Thread => Step::Load { line: 2, word: 0 },
+        match std::mem::replace(self, OutOfBounds::Store) {
+            OutOfBounds::Thread => Step::Load { line: 2, word: 0 },
             _ => Step::Stop,
         }
     }
 }
 
-impl Scenario for Beyond {
-    type Application = Beyond;
-    type Thread = Beyond;
+impl Scenario for OutOfBounds {
+    type Application = OutOfBounds;
+    type Thread = OutOfBounds;
     fn lines(&self) -> Line {
         2
     }
     fn ends(&self) -> bool {
         true
     }
-    fn application(&self) -> Beyond {
+    fn application(&self) -> OutOfBounds {
         self.clone()
     }
-    fn threads(&self) -> Vec<Beyond> {
+    fn threads(&self) -> Vec<OutOfBounds> {
         vec![self.clone()]
     }
-    fn verify(&self, _: &Beyond, _: &[Beyond], _: &dyn Contents) -> Result<(), String> {
+    fn verify(&self, _: &OutOfBounds, _: &[OutOfBounds], _: &dyn Contents) -> Result<(), String> {
         Ok(())
     }
 }
 
 #[test]
 fn who_reaches_into_the_lines_of_another_is_found() {
-    let beside = |beyond: Beyond| {
+    let beside = |beyond: OutOfBounds| {
         let other = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
         play(&machine(vec![Arc::new(beyond), other], 1))
     };
     for (beyond, says) in [
-        (Beyond::Thread, "thread 0 accesses word 0 of line"),
-        (Beyond::Local, "cleans a line that is its own"),
-        (Beyond::Fetch, "reads 3 lines at once"),
+        (OutOfBounds::Thread, "thread 0 accesses word 0 of line"),
+        (OutOfBounds::Local, "cleans a line that is its own"),
+        (OutOfBounds::Fetch, "reads 3 lines at once"),
     ] {
         let failure = beside(beyond).err().expect("it is found");
         assert!(failure.contains(says), "{failure}");
     }
-    let tally = beside(Beyond::Store).expect("it ends well");
+    let tally = beside(OutOfBounds::Store).expect("it ends well");
     assert_eq!((tally.counts["own words"], tally.counts["calls"]), (1, 5));
 }
 

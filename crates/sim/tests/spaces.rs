@@ -2,8 +2,8 @@
 //! checks every byte in both, on small caches that evict each other's lines.
 
 mod common;
-#[path = "spaces/told.rs"]
-mod told;
+#[path = "spaces/reports.rs"]
+mod reports;
 
 use cohkit_application::dma::{Copies, Engine, Ringer};
 use cohkit_application::gather::{Asker, Gather, Gatherer};

@@ -1,13 +1,13 @@
 //! Effects of a row on its environment: data, memory, locks and accesses.
 //!
 //! [`cohkit_protocol::execute`] evaluates a row and returns its acts. This module applies these acts. Each executor
-//! implements [`Around`] and [`AroundHome`] for its own representation of copies and memory.
+//! implements [`RemoteContext`] and [`HomeContext`] for its own representation of copies and memory.
 
 use cohkit_protocol::execute::{Act, Receiver};
+use cohkit_protocol::pending_access::Ending;
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
-use cohkit_protocol::under_way::Ending;
 
-use crate::plan::{Done, Facts, Plan};
+use crate::plan::{CompletionEffect, Plan, ProtocolFacts};
 pub use crate::violation::Violation;
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub struct Sending<Copy> {
 }
 
 /// Environment of a remote: its channels, and the accesses of its core.
-pub trait Around {
+pub trait RemoteContext {
     /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
     /// Error type of the executor.
@@ -80,9 +80,9 @@ pub trait Around {
 ///
 /// # Errors
 /// The first violated property.
-pub fn remote<A: Around>(
+pub fn remote<A: RemoteContext>(
     protocol: &Protocol,
-    facts: &Facts,
+    facts: &ProtocolFacts,
     plan: &Plan,
     acts: Vec<Act>,
     held: &A::Copy,
@@ -115,22 +115,22 @@ pub fn remote<A: Around>(
                 })?;
             }
             Act::Done => match plan.done {
-                Done::Ends(Ending::Write) => {
+                CompletionEffect::Ends(Ending::Write) => {
                     if facts.coherent && plan.keeps_a_part && !around.current(&copy) {
                         return Err(Violation::data_value(WRITTEN_WHILE_OLD).into());
                     }
                     copy = around.write(&copy)?;
                     written = true;
                 }
-                Done::Ends(Ending::Sent) => around.written(brought)?,
+                CompletionEffect::Ends(Ending::Sent) => around.written(brought)?,
                 // The copy of a message was checked when it was sent.
-                Done::Ends(Ending::Read) => {
+                CompletionEffect::Ends(Ending::Read) => {
                     if facts.coherent && brought.is_none() && !around.current(&copy) {
                         return Err(Violation::data_value("a read ends with an old copy").into());
                     }
                     around.read(&copy)?;
                 }
-                Done::Absent | Done::Unclear => {
+                CompletionEffect::Absent | CompletionEffect::Unclear => {
                     let what = "`done` does not say what it ends";
                     return Err(Violation::new("no unexpected message", what).into());
                 }
@@ -159,7 +159,7 @@ pub fn remote<A: Around>(
 
 /// Name of the property that a lost or repeated store violates. It also holds in a protocol that guarantees no
 /// coherence, but there it is no part of the data-value property.
-pub fn stores(facts: &Facts) -> &'static str {
+pub fn stores(facts: &ProtocolFacts) -> &'static str {
     match facts.coherent {
         true => "data value",
         false => "every store is performed once",
@@ -183,7 +183,7 @@ fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {
 
 /// An operation that a home requests of split memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wish<Copy> {
+pub enum MemoryOp<Copy> {
     /// Read the line.
     Read,
     /// Write this copy of the line.
@@ -196,7 +196,7 @@ pub enum Wish<Copy> {
 }
 
 /// Environment of a home: its channels, memory, and the device.
-pub trait AroundHome {
+pub trait HomeContext {
     /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
     /// Error type of the executor.
@@ -216,7 +216,7 @@ pub trait AroundHome {
     /// Sets the contents of memory.
     ///
     /// # Errors
-    /// Memory is split in this executor; see [`AroundHome::start`].
+    /// Memory is split in this executor; see [`HomeContext::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
     /// Permission that the device's lock gives to the device.
     fn lock(&self) -> Right;
@@ -225,7 +225,7 @@ pub trait AroundHome {
     /// # Errors
     /// The write must not be performed in this state.
     fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
-    /// Defers the write of the current message: keeps its bytes until [`AroundHome::take_aside`].
+    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_aside`].
     ///
     /// # Errors
     /// Another write to the line is already deferred.
@@ -239,7 +239,7 @@ pub trait AroundHome {
     ///
     /// # Errors
     /// Another operation on the line is in progress.
-    fn start(&mut self, wish: Wish<Self::Copy>) -> Result<(), Self::Wrong>;
+    fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Wrong>;
     /// Acknowledges a local operation of the device.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ pub trait AroundHome {
 
 /// An event that a home consumes.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken<'t, Copy> {
+pub struct HomeInput<'t, Copy> {
     /// Message type; `None` for a memory completion or a request of the device.
     pub message: Option<MessageId>,
     /// Sender of the message.
@@ -264,11 +264,11 @@ pub struct Taken<'t, Copy> {
 ///
 /// # Errors
 /// The first violated property.
-pub fn home<A: AroundHome>(
+pub fn home<A: HomeContext>(
     protocol: &Protocol,
-    facts: &Facts,
+    facts: &ProtocolFacts,
     acts: Vec<Act>,
-    taken: Taken<A::Copy>,
+    taken: HomeInput<A::Copy>,
     around: &mut A,
 ) -> Result<(), A::Wrong> {
     let wrong = |what: &str| A::Wrong::from(Violation::data_value(what));
@@ -329,12 +329,12 @@ pub fn home<A: AroundHome>(
                 // The received copy does not contain the deferred store.
                 brought = brought.map(|copy| Cow::Owned(around.aged(&copy)));
             }
-            Act::StartRead => around.start(Wish::Read)?,
+            Act::StartRead => around.start(MemoryOp::Read)?,
             Act::StartWrite => match &brought {
-                Some(copy) => around.start(Wish::Write(copy.as_ref().clone()))?,
+                Some(copy) => around.start(MemoryOp::Write(copy.as_ref().clone()))?,
                 None => return Err(wrong("the home writes memory without a line")),
             },
-            Act::StartStore { whole } => around.start(Wish::Store { whole })?,
+            Act::StartStore { whole } => around.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => around.acknowledge(local)?,
             Act::Unlocked => around.unlocked(),
             Act::Done => return Err(wrong("the home ends an access")),

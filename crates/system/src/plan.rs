@@ -1,14 +1,14 @@
 //! Static analysis of single rows and of whole controllers.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use cohkit_protocol::pending_access::{Accesses, Ending, PendingAccess};
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
-use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
 
 use crate::stores::{Senders, StoreSend};
 
 /// Properties of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct About {
+pub struct StateProperties {
     /// Permission of the agent.
     pub right: Right,
     /// True if the agent holds a copy of the line.
@@ -17,7 +17,7 @@ pub struct About {
 
 /// Meaning of `done` in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Done {
+pub enum CompletionEffect {
     /// Completes the outstanding access.
     Ends(Ending),
     /// The row does not contain `done`.
@@ -30,9 +30,9 @@ pub enum Done {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Properties of the row's state.
-    pub before: About,
+    pub before: StateProperties,
     /// Properties of the next state.
-    pub after: About,
+    pub after: StateProperties,
     /// True if the next state differs.
     pub moves: bool,
     /// True if the row consumes its event and does nothing else, apart from `retry`.
@@ -42,7 +42,7 @@ pub struct Plan {
     /// The read that the row begins, if it is outstanding after the row.
     pub begins: Option<Access>,
     /// The kind of completion that `done` stands for.
-    pub done: Done,
+    pub done: CompletionEffect,
     /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
     /// rest.
     pub keeps_a_part: bool,
@@ -60,7 +60,7 @@ impl Plan {
     /// Analyses a row of a controller. `remote` holds the outstanding accesses per state if it is a remote's
     /// controller.
     pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
-        let about = |state: usize| About {
+        let about = |state: usize| StateProperties {
             right: controller.states[state].right,
             holds: controller.states[state].holds_line,
         };
@@ -85,12 +85,12 @@ impl Plan {
             performs: writes && before.right == Right::Write && after.right == Right::Write,
             begins: opens.filter(|access| access.needs() == Right::Read),
             done: match remote {
-                _ if !row.says(&|s| *s == Statement::Done) => Done::Absent,
+                _ if !row.says(&|s| *s == Statement::Done) => CompletionEffect::Absent,
                 Some(accesses) => ends(accesses, row),
-                None => Done::Unclear,
+                None => CompletionEffect::Unclear,
             },
             keeps_a_part: remote.is_some_and(|accesses| {
-                let part = |u: &UnderWay| u.access.writes() && u.access != Access::WriteLine;
+                let part = |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
                 accesses.within(row.state).iter().any(part)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),
@@ -129,19 +129,19 @@ pub fn write_hits(remote: &Controller, state: usize) -> bool {
 }
 
 /// The kind of completion of `done`, derived from the accesses that may be outstanding in the row.
-fn ends(accesses: &Accesses, row: &Rule) -> Done {
+fn ends(accesses: &Accesses, row: &Rule) -> CompletionEffect {
     let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
     endings.sort_unstable();
     endings.dedup();
     match endings[..] {
-        [ending] => Done::Ends(ending),
-        _ => Done::Unclear,
+        [ending] => CompletionEffect::Ends(ending),
+        _ => CompletionEffect::Unclear,
     }
 }
 
 /// Static analysis of a protocol and its home.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct ProtocolFacts {
     /// True if the protocol guarantees coherence: copies that may be read, or are used, must be those of the last
     /// write.
     pub coherent: bool,
@@ -173,9 +173,9 @@ pub struct Facts {
     pub choices: u8,
 }
 
-impl Facts {
+impl ProtocolFacts {
     /// Analyses a protocol with this home, which is written by hand or constructed.
-    pub fn new(protocol: &Protocol, home: &Controller) -> Facts {
+    pub fn new(protocol: &Protocol, home: &Controller) -> ProtocolFacts {
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let remote = &protocol.remote;
         let home_says = |what: &dyn Fn(&Statement) -> bool| home.rules.iter().any(|r| r.says(what));
@@ -207,7 +207,7 @@ impl Facts {
             Event::MemoryData(choice) => choice + 1,
             _ => 1,
         });
-        Facts {
+        ProtocolFacts {
             coherent: protocol.guarantee.coherent,
             slot,
             aside: home_says(&|s| *s == Statement::SetAside),
@@ -272,7 +272,7 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
 /// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
 fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     let states = (0..remote.states.len() as u16).map(StateId);
-    let its = |u: &UnderWay| u.access == Access::Atomic;
+    let its = |u: &PendingAccess| u.access == Access::Atomic;
     let within = |state: StateId| accesses.within(state).iter().any(its);
     let mut found: Vec<bool> = states
         .map(|state| accesses.within(state).iter().any(|u| its(u) && u.sent))

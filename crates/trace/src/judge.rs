@@ -6,14 +6,14 @@ mod remote;
 mod words;
 
 use crate::bytes::{Bytes, Operation, UnderWay, Version, Write};
-use crate::table::{Agent, Answer, Deed, Happening, Sent, Table, Value};
+use crate::table::{Agent, Answer, Deed, Sent, Table, Trigger, Value};
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::unroll::Homes;
 use cohkit_protocol::value_text::AgentNames;
-use cohkit_protocol::written_out::Homes;
 use std::collections::{BTreeMap, BTreeSet};
 use words::{is_effect, kind_of, told_access, MOST_CHOICES, PERFORMS, WRITES};
 
@@ -411,7 +411,7 @@ impl Judge<'_> {
         }
         let (table, agent) = self.side(own, line);
         let none = Vec::new();
-        let happens = Happening {
+        let happens = Trigger {
             event,
             sender: taken.as_ref().and_then(|flight| flight.from),
             own,
@@ -455,7 +455,7 @@ impl Judge<'_> {
         own: Option<usize>,
         table: &Table,
         agent: &Agent,
-        happens: &Happening,
+        happens: &Trigger,
     ) -> Checked<Answer> {
         let acts = self.lifeline(own);
         let steps = &self.sequence.steps[self.at.min(self.sequence.steps.len())..];

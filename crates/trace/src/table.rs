@@ -9,9 +9,9 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
-use cohkit_protocol::terms::Over;
+use cohkit_protocol::terms::IndexDomain;
+use cohkit_protocol::unroll::Homes;
 use cohkit_protocol::value_text::Contents;
-use cohkit_protocol::written_out::Homes;
 use std::collections::BTreeSet;
 
 /// Value of a variable or field. A remote is its number plus 1; `none` is 0.
@@ -63,7 +63,7 @@ pub struct Agent {
 }
 
 /// Event at an agent, with its context.
-pub struct Happening<'h> {
+pub struct Trigger<'h> {
     /// Event.
     pub event: Event,
     /// Remote that sent the message; `None` for the home or without a message.
@@ -165,7 +165,7 @@ impl Table<'_> {
     ///
     /// # Errors
     /// The matching row has no meaning; the text states the reason.
-    pub fn says(&self, agent: &Agent, happens: &Happening) -> Result<Answer, String> {
+    pub fn says(&self, agent: &Agent, happens: &Trigger) -> Result<Answer, String> {
         self.says_choosing(agent, happens, 0)
             .map(|answer| answer.unwrap_or(Answer::None))
     }
@@ -178,7 +178,7 @@ impl Table<'_> {
     pub fn says_choosing(
         &self,
         agent: &Agent,
-        happens: &Happening,
+        happens: &Trigger,
         choice: usize,
     ) -> Result<Option<Answer>, String> {
         for row in &self.controller.rules {
@@ -222,10 +222,10 @@ impl Table<'_> {
     }
 
     /// Number of elements of an array dimension.
-    fn many(&self, over: Over) -> usize {
+    fn many(&self, over: IndexDomain) -> usize {
         match over {
-            Over::Remotes => self.kinds.len(),
-            Over::Numbers(many) | Over::Homes(many) => many.into(),
+            IndexDomain::Remotes => self.kinds.len(),
+            IndexDomain::Numbers(many) | IndexDomain::Homes(many) => many.into(),
         }
     }
 
@@ -248,7 +248,7 @@ impl Table<'_> {
 /// State of the interpretation of a row.
 struct Reading<'r> {
     table: &'r Table<'r>,
-    happens: &'r Happening<'r>,
+    happens: &'r Trigger<'r>,
     agent: Agent,
     /// Current remote of a loop or quantifier.
     each: i64,
@@ -346,7 +346,7 @@ impl Reading<'_> {
         };
         let mut place = 0;
         for (over, index) in [Some(over), then].into_iter().flatten().zip(indices) {
-            let first = if over == Over::Remotes { 1 } else { 0 };
+            let first = if over == IndexDomain::Remotes { 1 } else { 0 };
             let at = usize::try_from(self.one(index)? - first).map_err(|_| nowhere())?;
             let many = self.table.many(over);
             if at >= many {

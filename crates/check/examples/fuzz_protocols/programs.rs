@@ -3,8 +3,8 @@
 use cohkit_litmus::bursts::named;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::models;
-use cohkit_litmus::program::{Change, Instruction, Program, Via};
-use cohkit_litmus::run::{run, Found, Options, Placed};
+use cohkit_litmus::program::{Change, Instruction, Program, StoreVariant};
+use cohkit_litmus::run::{run, Found, Options, Placement};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -54,7 +54,7 @@ fn atomic(program: &Program) -> Program {
                 acquire: false,
                 release: false,
                 returns: true,
-                via: Via::Text,
+                via: StoreVariant::Text,
             };
             thread
                 .names
@@ -82,7 +82,7 @@ pub fn compare(
     let options = Options {
         most: MOST,
         // The system has as many lines at each home.
-        placed: Placed::InTurn,
+        placed: Placement::InTurn,
         ..Options::default()
     };
     let mut ended = 0;

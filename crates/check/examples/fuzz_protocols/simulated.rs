@@ -2,8 +2,8 @@
 
 use super::common::{torture, ACCESSES};
 use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::under_way::Accesses;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::Quantity;

@@ -1,11 +1,11 @@
 //! Effects of rows: statements of controllers, sends, writes, and notes for charts.
 
 use cohkit_protocol::controller::{Access, Statement};
+use cohkit_protocol::pending_access::Ending;
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
-use cohkit_protocol::under_way::Ending;
-use cohkit_protocol::written_out::Homes;
+use cohkit_protocol::unroll::Homes;
 use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
-use cohkit_system::plan::Done;
+use cohkit_system::plan::CompletionEffect;
 
 use super::execution::Execution;
 use super::expressions::Context;
@@ -179,7 +179,7 @@ impl<'p> System<'p> {
     fn done(&mut self, moment: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (moment.context, moment.context.line.clone());
         match moment.done {
-            Done::Ends(Ending::Write) => {
+            CompletionEffect::Ends(Ending::Write) => {
                 out.extend(self.in_order(context, true));
                 if self.facts.coherent && moment.keeps_a_part {
                     let old = Violation::new("data value", WRITTEN_WHILE_OLD);
@@ -191,9 +191,11 @@ impl<'p> System<'p> {
                 out.extend(self.make_all_old(&line, true));
                 moment.copy = Expr::Bool(true);
             }
-            Done::Ends(Ending::Sent) => out.extend(self.store_ends(context)),
+            CompletionEffect::Ends(Ending::Sent) => out.extend(self.store_ends(context)),
             // The copy of a message was checked when it was sent.
-            Done::Ends(Ending::Read) if self.facts.coherent && moment.brought.is_none() => {
+            CompletionEffect::Ends(Ending::Read)
+                if self.facts.coherent && moment.brought.is_none() =>
+            {
                 out.extend(self.in_order(context, false));
                 let old = "a read ends with an old copy";
                 out.push(assert(

@@ -1,7 +1,7 @@
 //! The row being lowered, as all kinds of statements need it.
 
 use cohkit_protocol::protocol::MessageId;
-use cohkit_system::plan::Done;
+use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
 use super::expressions::Context;
@@ -16,7 +16,7 @@ pub(super) struct Execution<'c> {
     pub brought: Option<Expr>,
     /// True if the copy that an outgoing message gets is current.
     pub copy: Expr,
-    pub done: Done,
+    pub done: CompletionEffect,
     /// True if the write that `done` completes covers a part of the line.
     pub keeps_a_part: bool,
     /// Relation of the next message with the store's bytes to the store.

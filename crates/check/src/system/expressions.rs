@@ -5,8 +5,8 @@
 
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::{Type, VariableId as Name};
-use cohkit_protocol::terms::Over;
-use cohkit_protocol::written_out::Homes;
+use cohkit_protocol::terms::IndexDomain;
+use cohkit_protocol::unroll::Homes;
 
 use super::layout::{Side, System};
 use cohkit_engine::model::{Expr, Place};
@@ -272,8 +272,8 @@ impl<'p> System<'p> {
         };
         for (over, index) in std::iter::once(over).chain(then).zip(at) {
             let index = match over {
-                Over::Remotes => self.remote_index(context, index),
-                Over::Numbers(_) | Over::Homes(_) => self.number(context, index),
+                IndexDomain::Remotes => self.remote_index(context, index),
+                IndexDomain::Numbers(_) | IndexDomain::Homes(_) => self.number(context, index),
             };
             place = place.at(index);
         }

@@ -7,14 +7,14 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId, Type as ValueType};
 use cohkit_protocol::remotes::Remotes;
-use cohkit_protocol::terms::{Over, VariableId as ValueId};
+use cohkit_protocol::terms::{IndexDomain, VariableId as ValueId};
 use cohkit_protocol::value_text::AgentNames;
-use cohkit_system::plan::Facts;
+use cohkit_system::plan::ProtocolFacts;
 use cohkit_system::stores::{ranks, Ticket};
 use rustc_hash::FxHashMap;
 
+use super::backing_permission::BackingPermission;
 use super::input_queues::Input;
-use super::lent::Lent;
 use super::story::Charts;
 use super::tickets::{Stores, Tickets};
 use super::watch::Watch;
@@ -207,7 +207,7 @@ pub(super) struct System<'p> {
     pub slot: Option<Slot>,
     pub aside: Option<SetAside>,
     pub device: Option<Device>,
-    pub lent: Option<Lent>,
+    pub lent: Option<BackingPermission>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
     /// The input queues of networks.
@@ -218,7 +218,7 @@ pub(super) struct System<'p> {
     pub names: AgentNames,
     pub memory_agent: i32,
     /// Static analysis of the rows.
-    pub facts: Facts,
+    pub facts: ProtocolFacts,
     /// Pending stores of the remotes.
     pub stores: Stores,
     /// Rows of each group of marks.
@@ -418,7 +418,7 @@ impl<'p> System<'p> {
         let memory_agent = build.agent("memory");
         build.teller(&Charts);
 
-        let facts = Facts::new(protocol, home.controller);
+        let facts = ProtocolFacts::new(protocol, home.controller);
         let slot = facts.slot.then(|| {
             let states = build.enumeration("memory_operation", slot::LABELS);
             let per_line = build.array("memory_operation", line_type, states);
@@ -445,7 +445,7 @@ impl<'p> System<'p> {
         let device = (locals > 0).then(|| sizes.device(&mut build, locals, options.lent));
         let lent = options
             .lent
-            .then(|| Lent::new(&mut build, protocol, line_type));
+            .then(|| BackingPermission::new(&mut build, protocol, line_type));
         let stores = sizes.stores(&mut build, (&remote_name, remote.states), &facts, ranks);
 
         let mut system = System {
@@ -566,7 +566,7 @@ impl<'p> System<'p> {
         match (initial, ty) {
             (Initial::Number(number), ValueType::Array { over, then, .. }) => {
                 let number = i32::from(number);
-                let overs: Vec<Over> = std::iter::once(over).chain(then).collect();
+                let overs: Vec<IndexDomain> = std::iter::once(over).chain(then).collect();
                 self.every(place, &overs, &|place| place.set(number))
             }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
@@ -581,15 +581,23 @@ impl<'p> System<'p> {
     }
 
     /// One statement for every element of an array.
-    fn every(&mut self, place: Place, overs: &[Over], set: &dyn Fn(Place) -> Stmt) -> Vec<Stmt> {
+    fn every(
+        &mut self,
+        place: Place,
+        overs: &[IndexDomain],
+        set: &dyn Fn(Place) -> Stmt,
+    ) -> Vec<Stmt> {
         match overs {
             [] => vec![set(place)],
-            [Over::Remotes, rest @ ..] => vec![self.with_bound(self.remote_type, |system, of| {
-                of.each(system.every(place.at(of), rest, set))
-            })],
-            [Over::Numbers(count) | Over::Homes(count), rest @ ..] => (0..i32::from(*count))
-                .flat_map(|at| self.every(place.clone().at(at), rest, set))
-                .collect(),
+            [IndexDomain::Remotes, rest @ ..] => vec![self
+                .with_bound(self.remote_type, |system, of| {
+                    of.each(system.every(place.at(of), rest, set))
+                })],
+            [IndexDomain::Numbers(count) | IndexDomain::Homes(count), rest @ ..] => {
+                (0..i32::from(*count))
+                    .flat_map(|at| self.every(place.clone().at(at), rest, set))
+                    .collect()
+            }
         }
     }
 
@@ -1011,9 +1019,11 @@ fn variable_type(
             for (place, over) in [Some(over), then].into_iter().enumerate().rev() {
                 let index = match over {
                     None => continue,
-                    Some(Over::Remotes) => remote_type,
-                    Some(Over::Homes(homes)) => build.range("home", 0, Number::from(homes) - 1),
-                    Some(Over::Numbers(size)) => {
+                    Some(IndexDomain::Remotes) => remote_type,
+                    Some(IndexDomain::Homes(homes)) => {
+                        build.range("home", 0, Number::from(homes) - 1)
+                    }
+                    Some(IndexDomain::Numbers(size)) => {
                         let second = ["", "2"][place];
                         let index = format!("{}_index{second}", variable.name);
                         build.range(&index, 0, Number::from(size) - 1)

@@ -64,24 +64,24 @@
 //! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy at different
 //! times, and a device that never unlocks.
 
-mod before;
+mod backing_permission;
 mod effects;
 mod execution;
 mod expressions;
 mod input_queues;
 mod layout;
 mod lender;
-mod lent;
+mod message_rules;
 mod networks;
+mod prior_values;
 pub mod progress;
 mod properties;
-mod reactions;
-mod sending;
+mod sends;
 mod stores;
 mod story;
 mod tickets;
 mod triggers;
-mod waits;
+mod wait_for;
 mod watch;
 
 use std::fmt;

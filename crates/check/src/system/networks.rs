@@ -8,10 +8,10 @@
 use cohkit_protocol::controller::{Expression, Statement};
 use cohkit_protocol::protocol::MessageId;
 
-use super::before::{sent, Sent};
 use super::expressions::Context;
 use super::input_queues::Input;
 use super::layout::{ends, Direction, System};
+use super::prior_values::{sent, Sent};
 use super::SystemError;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Expr, Piece, Place, Rule, Stmt, VariableId};

@@ -40,14 +40,14 @@
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
 };
+use cohkit_protocol::pending_access::every;
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
 use cohkit_protocol::remotes::Remotes;
-use cohkit_protocol::under_way::every;
 
 use super::expressions::Context;
 use super::layout::System;
 pub use super::watch::Kind;
-use super::watch::{Watch, Watched};
+use super::watch::{Watch, WatchedRemote};
 use super::{Modelled, Options, SystemError};
 use cohkit_engine::build::when;
 use cohkit_engine::model::{Expr, Invariant, Stmt};
@@ -445,7 +445,7 @@ impl System<'_> {
                 });
                 let goals: Vec<i32> = goals.collect();
                 let degree = self.build.range("goal", 0, 2);
-                Some(Watched {
+                Some(WatchedRemote {
                     which: self.build.state("watched", self.remote_type),
                     under_way: (self.build).state(
                         format!("{name}_is_under_way"),

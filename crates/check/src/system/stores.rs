@@ -5,7 +5,7 @@
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::MessageId;
 use cohkit_system::agent;
-use cohkit_system::plan::Facts;
+use cohkit_system::plan::ProtocolFacts;
 use cohkit_system::stores::{self, AtomicRead, StoreSend, Ticket};
 
 use super::execution::Execution;
@@ -21,7 +21,7 @@ impl Sizes {
         &self,
         build: &mut Builder,
         (remote, states): (&str, TypeId),
-        facts: &Facts,
+        facts: &ProtocolFacts,
         ranks: u8,
     ) -> Stores {
         let mut variable = |needed: bool, name: &str, ty: TypeId| {
@@ -473,7 +473,12 @@ impl System<'_> {
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
         );
         let guard = here.and(self.some_posted(&context));
-        let load = self.does(r, &line, &super::reactions::performs(Access::Load), false);
+        let load = self.does(
+            r,
+            &line,
+            &super::message_rules::performs(Access::Load),
+            false,
+        );
         let body = [Some(load), self.in_order(&context, false)];
         self.build.rule(cohkit_engine::model::Rule {
             name: format!("{} load hits", controller.name),

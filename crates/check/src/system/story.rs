@@ -1,8 +1,8 @@
 //! Chart notes of a system: messages in flight, acts of agents, and the states that they reach.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
-use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, Teller};
-use cohkit_engine::story::{Said, Story};
+use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, TraceRenderer};
+use cohkit_engine::trace_events::{Remark, TraceEvents};
 
 /// An act of an agent, with phrases that are filled in during a trace.
 ///
@@ -62,8 +62,8 @@ pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> 
 #[derive(Debug)]
 pub(super) struct Charts;
 
-impl Teller for Charts {
-    fn begin<'a>(&self, model: &'a Model, _: &[Number]) -> Option<Box<dyn Story + 'a>> {
+impl TraceRenderer for Charts {
+    fn begin<'a>(&self, model: &'a Model, _: &[Number]) -> Option<Box<dyn TraceEvents + 'a>> {
         Some(Box::new(Chart {
             model,
             steps: Vec::new(),
@@ -90,8 +90,8 @@ struct Flying {
     line: Option<u32>,
 }
 
-impl Story for Chart<'_> {
-    fn say(&mut self, said: Said) {
+impl TraceEvents for Chart<'_> {
+    fn say(&mut self, said: Remark) {
         let mut values = said.values.into_iter();
         let agent = values.next().unwrap_or(0) as usize;
         let line = (said.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);

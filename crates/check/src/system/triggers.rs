@@ -5,7 +5,7 @@ use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, slot, Device, Direction, Slot, Storage, System};
-use super::reactions::{performs, Trigger};
+use super::message_rules::{performs, Trigger};
 use super::story::Act;
 use super::tickets::Taking;
 use super::SystemError;

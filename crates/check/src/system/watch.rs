@@ -29,12 +29,12 @@ pub(super) struct Watch {
     pub kind: Kind,
     pub wanted: VariableId,
     /// The watched remote, if an access is watched.
-    pub remote: Option<Watched>,
+    pub remote: Option<WatchedRemote>,
 }
 
 /// State variables of the watched remote.
 #[derive(Clone, Copy)]
-pub(super) struct Watched {
+pub(super) struct WatchedRemote {
     pub which: VariableId,
     pub under_way: VariableId,
     /// Per state a goal, see [`super::progress`].

@@ -2,16 +2,16 @@
 
 use super::{
     asked, between, cannot, home, key, listed, observation, observed, placed, relation, values,
-    Expected, How, NotJudged, On, Report, Test,
+    Expected, LitmusOptions, NotJudged, On, Report, Test,
 };
-use crate::asked::quoted;
-use crate::outcome::{Failure, Outcome};
+use crate::check_request::quoted;
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_litmus::expectation::Observation;
-use cohkit_litmus::program::{End, Program, Quantifier};
+use cohkit_litmus::program::{Outcome, Program, Quantifier};
 use cohkit_litmus::timed::{
-    clusters, observe_placed as observe, Level, Machine, NotRun, Options as Runs, Seen,
+    clusters, observe_placed as observe, Level, Machine, NotRun, Options as Runs, SeedOutcomes,
 };
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ use std::path::Path;
 pub(super) fn run(
     (source, on): (&Source, On),
     test: &Test,
-    how: &How,
+    how: &LitmusOptions,
     (seed, runs): (u64, u64),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Report, NotJudged> {
@@ -64,11 +64,11 @@ pub(super) fn run(
     let (seen, not_run) = match observe(&machines, &test.kinds(), program, &runs, goes_on) {
         Ok(seen) => (seen, None),
         Err(NotRun::Interrupted) => {
-            return Err(Failure::new(Outcome::Interrupted, "interrupted").into())
+            return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into())
         }
         // The threads may run when placed on other kinds.
         Err(NotRun::Lacks(what) | NotRun::Cannot(what)) if source.protocol.several_tables() => {
-            (Seen::default(), Some(what))
+            (SeedOutcomes::default(), Some(what))
         }
         Err(NotRun::Lacks(what) | NotRun::Cannot(what)) => {
             return Err(cannot(source, program, &what).into())
@@ -105,25 +105,25 @@ struct Timed<'t> {
     kinds: Option<Vec<String>>,
     /// One letter for the variant of each write; the program's name ends with them.
     stores: Option<&'t str>,
-    how: How,
+    how: LitmusOptions,
     expected: Expected,
     seed: u64,
-    seen: Seen,
+    seen: SeedOutcomes,
     /// Reason why nothing was run, if nothing was.
     not_run: Option<String>,
-    allowed: BTreeSet<End>,
+    allowed: BTreeSet<Outcome>,
 }
 
 impl Timed<'_> {
     /// First seed with a deciding outcome, and true if this outcome is expected; `None` if no deciding outcome was
     /// observed.
     fn decides(&self) -> Option<(u64, bool)> {
-        let first = |decides: &dyn Fn(&End) -> bool| {
+        let first = |decides: &dyn Fn(&Outcome) -> bool| {
             let ends = self.seen.ends.iter();
             let ends = ends.filter(|(end, _)| decides(end));
             ends.map(|(_, &(_, seed))| seed).min()
         };
-        let forbidden = |end: &End| self.how.guaranteed && !self.allowed.contains(end);
+        let forbidden = |end: &Outcome| self.how.guaranteed && !self.allowed.contains(end);
         if let Some(seed) = first(&forbidden) {
             return Some((seed, false));
         }
@@ -145,11 +145,11 @@ impl Timed<'_> {
     }
 
     /// Outcome for the exit code. Without a deciding outcome it is undecided, as another seed may show one.
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> ExitStatus {
         match (&self.seen.failure, self.decides()) {
-            (Some(_), _) | (None, Some((_, false))) => Outcome::No,
-            (None, None) => Outcome::Undecided,
-            (None, Some((_, true))) => Outcome::Yes,
+            (Some(_), _) | (None, Some((_, false))) => ExitStatus::Violated,
+            (None, None) => ExitStatus::Undecided,
+            (None, Some((_, true))) => ExitStatus::Success,
         }
     }
 
@@ -182,7 +182,7 @@ impl Timed<'_> {
         let verdict = match (&self.seen.failure, self.outcome()) {
             (Some(_), _) => "violated: ",
             _ if self.breaks_guarantee() => "violated: ",
-            (None, Outcome::Yes | Outcome::No) => "",
+            (None, ExitStatus::Success | ExitStatus::Violated) => "",
             (None, _) => "undecided: ",
         };
         let (name, on) = (&program.name, self.protocol);
@@ -228,8 +228,8 @@ impl Timed<'_> {
                 let model = self.how.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            (None, Outcome::Yes) => ("yes", None),
-            (None, Outcome::No) => ("no", None),
+            (None, ExitStatus::Success) => ("yes", None),
+            (None, ExitStatus::Violated) => ("no", None),
             (None, _) => (
                 "undecided",
                 Some(self.not_run.as_deref().unwrap_or("not_seen").to_string()),

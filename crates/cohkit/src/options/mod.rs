@@ -20,7 +20,7 @@ pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
-pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, Sim, Watched};
+pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, ReportOptions, Sim};
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// Arguments that are passed on unchanged.
 #[derive(Args, Debug)]
-pub(crate) struct Given {
+pub(crate) struct ForwardedArguments {
     /// Arguments and options; see `--help`.
     #[arg(
         value_name = "ARGUMENT",
@@ -22,7 +22,7 @@ pub(crate) struct Given {
 #[command(disable_help_flag = true)]
 pub(crate) struct Reproduce {
     #[command(flatten)]
-    pub given: Given,
+    pub given: ForwardedArguments,
 }
 
 /// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
@@ -33,7 +33,7 @@ pub(crate) struct Reproduce {
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
     #[command(flatten)]
-    pub given: Given,
+    pub given: ForwardedArguments,
 }
 
 /// Makes a page for browsers from a folder of results.
@@ -45,7 +45,7 @@ pub(crate) struct Sweep {
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
     #[command(flatten)]
-    pub given: Given,
+    pub given: ForwardedArguments,
 }
 
 /// Explores a system of a protocol step by step in a browser.
@@ -56,5 +56,5 @@ pub(crate) struct Report {
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
     #[command(flatten)]
-    pub given: Given,
+    pub given: ForwardedArguments,
 }

@@ -1,7 +1,7 @@
 //! Options of `cohkit sim` and `cohkit play`.
 
 use super::{example, Output};
-use crate::work::{Work, WorkParser};
+use crate::workload::{Work, WorkParser};
 use clap::Args;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::spaces::Side;
@@ -73,7 +73,7 @@ pub(crate) struct Sim {
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: Watched,
+    pub watched: ReportOptions,
 
     /// Write the events of one line into this file, for `cohkit trace`, in a run of its own.
     #[arg(long, value_name = "FILE")]
@@ -163,7 +163,7 @@ pub(crate) struct Play {
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: Watched,
+    pub watched: ReportOptions,
 
     #[command(flatten)]
     pub executed: Executed,
@@ -197,7 +197,7 @@ pub(crate) enum HomeKind {
 
 /// Reports of a timed run besides its result.
 #[derive(Args, Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ReportOptions {
     /// Attribute the latency of all accesses and of the slowest to components, and report how busy each component was and
     /// which one limits the others.
     #[arg(long)]

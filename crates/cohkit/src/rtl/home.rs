@@ -4,9 +4,9 @@ use super::lockstep::cache;
 use super::{built, compile, origin};
 use crate::console::Console;
 use crate::files;
-use crate::interrupt::Tidy;
+use crate::interrupt::CleanupGuard;
 use crate::options::{Executed, HomeKind};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use cohkit_rtl::lockstep::build::Printed;
 use cohkit_rtl::lockstep::shapes::Shape;
@@ -40,7 +40,7 @@ pub(crate) fn instead(
         rom: &rom,
         package: &text,
     };
-    let tidy = Tidy::new();
+    let tidy = CleanupGuard::new();
     let library = built(&cache, printed, shape, false, console)?;
     drop(tidy);
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
@@ -64,7 +64,7 @@ fn shape(platform: &Platform) -> Result<Shape, Failure> {
             "error: the home in hardware cannot be that of {}: {what}\n  help: {help}",
             platform.name
         );
-        Err(Failure::new(Outcome::BadInput, message))
+        Err(Failure::new(ExitStatus::BadInput, message))
     };
     let (slices, units) = (platform.home.slices.value, platform.home.units.value);
     let (sets, ways) = (platform.cache.sets.value, platform.cache.ways.value);

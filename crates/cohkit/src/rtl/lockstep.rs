@@ -2,20 +2,20 @@
 
 use super::{built, compile, file_name, interrupted, origin};
 use crate::console::{Console, Terminal};
-use crate::interrupt::Tidy;
+use crate::interrupt::CleanupGuard;
 use crate::options::RtlTest;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Bar;
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Report, Run};
 use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Mismatch;
 use cohkit_rtl::lockstep::setup::{Failed, Setup, Waveform};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
-use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
 use cohkit_rtl::rom::Rom;
 use cohkit_trace::Trace;
@@ -97,7 +97,7 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
             options.seeds,
             u64::MAX
         );
-        return Err(Failure::new(Outcome::BadInput, message));
+        return Err(Failure::new(ExitStatus::BadInput, message));
     };
     // Reject unusable output paths before a long test.
     let own = options.output.out.iter().chain(&options.trace);
@@ -111,13 +111,13 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
                 "error: {}: is no file\n  help: what stands in the place of a waveform is removed",
                 file.display()
             );
-            return Err(Failure::new(Outcome::BadInput, message));
+            return Err(Failure::new(ExitStatus::BadInput, message));
         }
     }
     Ok(last)
 }
 
-pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
+pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let last = last_seed(options)?;
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
@@ -132,7 +132,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         package: &package,
     };
     let stop = console.interrupted;
-    let _tidy = Tidy::new();
+    let _tidy = CleanupGuard::new();
     let mut builds = Builds {
         cache: &cache,
         printed,
@@ -142,7 +142,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     let library = builds.library(first, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
-    let ways = Ways::new(protocol, &home, &rom);
+    let ways = ReachabilityGraph::new(protocol, &home, &rom);
     let setup = Setup {
         protocol,
         home: &home,
@@ -195,7 +195,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         });
         match drawn {
             Ok(()) => {}
-            Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
+            Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
             // The mismatch matters more than its waveform.
             Err(failure) => total.no_waveform = Some(failure.message),
         }
@@ -219,8 +219,8 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         console.say(&format!("warning: the mismatch has no waveform: {why}"));
     }
     Ok(match total.mismatch.is_some() || !total.missed.is_empty() {
-        true => Outcome::No,
-        false => Outcome::Yes,
+        true => ExitStatus::Violated,
+        false => ExitStatus::Success,
     })
 }
 
@@ -230,7 +230,7 @@ fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
         Ok(sequences) => sequences,
         Err(Failed::Mismatch(_)) => {
             let what = "error: the run that is to be traced ends in a mismatch";
-            return Err(Failure::new(Outcome::CouldNotRun, what));
+            return Err(Failure::new(ExitStatus::CouldNotRun, what));
         }
         Err(failed) => return mismatch(failed).map(drop),
     };
@@ -275,7 +275,12 @@ fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
 
 /// Checks that the repeated run ended in a mismatch again, and that its waveform was written.
 fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
-    let wrong = |what: &str| Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}")));
+    let wrong = |what: &str| {
+        Err(Failure::new(
+            ExitStatus::CouldNotRun,
+            format!("error: {what}"),
+        ))
+    };
     match again {
         Ok(_) => return wrong("the run that is to be drawn ends without a mismatch"),
         Err(failed) => drop(mismatch(failed)?),
@@ -294,7 +299,10 @@ fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
     match failed {
         Failed::Mismatch(found) => Ok(found),
         Failed::Stopped => Err(interrupted()),
-        Failed::Tool(what) => Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}"))),
+        Failed::Tool(what) => Err(Failure::new(
+            ExitStatus::CouldNotRun,
+            format!("error: {what}"),
+        )),
     }
 }
 
@@ -507,10 +515,10 @@ mod tests {
             ),
         ] {
             let failure = drawn(again, &at(file)).expect_err(says);
-            assert_eq!(failure.outcome, Outcome::CouldNotRun);
+            assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
             assert!(failure.message.contains(says), "{}", failure.message);
         }
         let stopped = drawn(Err(Failed::Stopped), &at("whole.fst")).expect_err("it was stopped");
-        assert_eq!(stopped.outcome, Outcome::Interrupted);
+        assert_eq!(stopped.outcome, ExitStatus::Interrupted);
     }
 }

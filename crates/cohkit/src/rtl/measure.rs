@@ -4,9 +4,9 @@ use super::lockstep::cache;
 use super::{built, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
 use crate::files;
-use crate::interrupt::Tidy;
+use crate::interrupt::CleanupGuard;
 use crate::options::Measure;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
@@ -49,7 +49,7 @@ fn cycles(nanoseconds: f64) -> u64 {
     ((nanoseconds * CLOCK as f64 / 1000.0).round() as u64).max(1)
 }
 
-pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcome, Failure> {
+pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
@@ -67,7 +67,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         rom: &rom,
         package: &package,
     };
-    let _tidy = Tidy::new();
+    let _tidy = CleanupGuard::new();
     let library = built(&cache, printed, shape, false, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
@@ -85,9 +85,9 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     let failed = |failed| {
         match failed {
         Failed::Stopped => interrupted(),
-        Failed::Tool(what) => Failure::new(Outcome::CouldNotRun, format!("error: {what}")),
+        Failed::Tool(what) => Failure::new(ExitStatus::CouldNotRun, format!("error: {what}")),
         Failed::Mismatch(found) => Failure::new(
-            Outcome::No,
+            ExitStatus::Violated,
             format!(
                 "error: the RTL does something else than the controllers in cycle {}: {}\n  help: `cohkit rtl test` looks into it",
                 found.cycle, found.what
@@ -98,7 +98,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     if options.platform {
         let parts = parts(&setup).map_err(failed)?;
         console.print(&platform::table(&setup, &file, &parts))?;
-        return Ok(Outcome::Yes);
+        return Ok(ExitStatus::Success);
     }
     let latencies = match options.engine {
         false => latencies(&setup).map_err(failed)?,
@@ -121,7 +121,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         false => text(options, &source, &latencies, &streams),
     };
     console.print(&result)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Streams to measure: name, memory latency if any, and scenario.

@@ -3,9 +3,9 @@
 use super::{compile, file_name, not_built, origin};
 use crate::console::Console;
 use crate::files;
-use crate::interrupt::Tidy;
+use crate::interrupt::CleanupGuard;
 use crate::options::Synth;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Busy;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
@@ -58,7 +58,7 @@ impl Configuration {
 /// of experiments/published.toml.
 const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
-pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, Failure> {
+pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let yosys = find().map_err(not_built)?;
@@ -85,7 +85,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
                 - SET_BITS,
             ways: WAYS,
         };
-        let tidy = Tidy::new();
+        let tidy = CleanupGuard::new();
         let temporary = tempfile::tempdir()
             .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
         let folder = options.build.as_deref().unwrap_or(temporary.path());
@@ -109,7 +109,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
         drop((busy, temporary, tidy));
         let wrong = |what| {
             let message = format!("error: the netlist of Yosys cannot be read: {what}");
-            Failure::new(Outcome::CouldNotRun, message)
+            Failure::new(ExitStatus::CouldNotRun, message)
         };
         let netlist = Netlist::read(&json, TOP).map_err(wrong)?;
         let paths = paths(&netlist).map_err(wrong)?;
@@ -155,7 +155,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
             .join("\n"),
     };
     console.print(&result)?;
-    Ok(Outcome::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn percent(part: f64, whole: f64) -> f64 {

@@ -1,6 +1,5 @@
 //! Tests of the command: output, files, exit codes.
 
-mod beside;
 mod checkpoints;
 mod completions;
 mod doctor;
@@ -22,6 +21,7 @@ mod reports;
 #[path = "../../../../tests/require.rs"]
 mod require;
 mod rtl;
+mod run_near_memory;
 mod sim;
 mod trace;
 mod values;

@@ -459,7 +459,7 @@ fn machines_whose_home_is_no_hardware_are_refused() {
 #[test]
 fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
     use cohkit_protocol::construct::construct;
-    use cohkit_rtl::lockstep::ways::Ways;
+    use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
     use cohkit_rtl::rom::{Effect, Rom};
     use std::collections::BTreeSet;
 
@@ -471,7 +471,8 @@ fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
         let protocol = cohkit_protocol::text::parse(&source).expect("it is right");
         let home = construct(&protocol).expect("there is a home").flat(true);
         let rom = Rom::new(&protocol, &home).expect("it fits");
-        let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
+        let ways =
+            ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
         // The checker counts rejected operations, and its device unlocks only lines that it has locked.
         let takes = |&&(state, event): &&(usize, usize)| match rom.row(state, event).effect {
             Effect::Take => true,

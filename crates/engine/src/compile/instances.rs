@@ -73,7 +73,7 @@ impl Compiler<'_> {
     }
 
     /// Cells of the parameters, if the combinations are too many for separate code; else `None`.
-    fn every(&self, parameters: &[VariableId], cost: usize) -> Option<Every> {
+    fn every(&self, parameters: &[VariableId], cost: usize) -> Option<ParameterLoop> {
         let values = |&p: &VariableId| self.model.count(self.model.variable(p).ty);
         let count: u64 = parameters.iter().map(values).product();
         let parameter = |&p: &VariableId| Parameter {
@@ -85,7 +85,7 @@ impl Compiler<'_> {
         // Models built for systems always have separate code, since only this shows which lines are independent.
         let built = !self.model.undefined;
         let too_many = count as usize > MOST_APART || !built && nodes > self.most_nodes;
-        (too_many && !parameters.is_empty()).then(|| Every {
+        (too_many && !parameters.is_empty()).then(|| ParameterLoop {
             parameters: parameters.iter().map(parameter).collect(),
             next: 0,
             count: count as u32,

@@ -14,9 +14,9 @@ mod values;
 
 use crate::model::Violation;
 use crate::model::*;
-use crate::order::Settled;
 use crate::program::*;
 use crate::symmetry::{Scratch, Symmetry};
+use crate::symmetry_check::Settled;
 use crate::visit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) fn compile_apart(
     every.sort_unstable();
     every.dedup();
     if !every.is_empty() {
-        let told_apart = crate::order::told_apart(model);
+        let told_apart = crate::symmetry_check::told_apart(model);
         every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
     }
     if !every.is_empty() {
@@ -104,7 +104,7 @@ fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrd
     let mut orders: Vec<LoopOrder> = Vec::new();
     let told_apart = match settled.is_empty() {
         true => return orders,
-        false => crate::order::told_apart(model),
+        false => crate::symmetry_check::told_apart(model),
     };
     for id in settled.keys() {
         let ty = model.variable(*id).ty;
@@ -220,7 +220,7 @@ struct Compiler<'a> {
     without_assumption: bool,
     /// Places that must receive equal values in all rounds, for all loops and for the enclosing ones.
     settled: Settled,
-    watched: Vec<Watched>,
+    watched: Vec<LoopPlaces>,
     /// Within such a loop: true if it takes the order of [`Program::orders`].
     in_order: Option<bool>,
     /// Names of quantifiers that evaluate all values, and enclosing quantifiers over scalarsets.
@@ -250,7 +250,7 @@ struct Location {
 }
 
 /// Places in which the rounds of a loop may store different values.
-struct Watched {
+struct LoopPlaces {
     /// Spellings of the place in the loop.
     places: Vec<Place>,
     /// Cell that is 1 once a round has stored a value there.

@@ -135,7 +135,7 @@ impl Compiler<'_> {
         for places in groups {
             let (stored, no) = (self.temporary(), self.constant(0).cell);
             self.emit(Op::Copy { dst: stored, a: no });
-            self.watched.push(Watched {
+            self.watched.push(LoopPlaces {
                 places,
                 stored,
                 order: number as u32,

@@ -1,7 +1,7 @@
 //! Rules with too many parameter values for separate code. Machine code reads the values from memory, and advances them
 //! to the next ones for which the guard holds.
 
-use crate::program::{Every, Parameter};
+use crate::program::{Parameter, ParameterLoop};
 
 /// A function of a packed state and of parameter values. Returns 1 for yes, 0 for no, 2 for a fault.
 pub(super) type Function = unsafe extern "C" fn(*mut u64, *mut i64) -> u32;
@@ -11,7 +11,7 @@ pub(super) const MOST_PARAMETERS: usize = 16;
 
 /// A rule, for all values of its parameters.
 pub(super) struct Many {
-    every: Every,
+    every: ParameterLoop,
     /// Advances the values to the next ones, including the current ones, for which the guard holds. Does not change the
     /// state.
     next: Function,
@@ -22,7 +22,7 @@ pub(super) struct Many {
 pub(super) type Values = [i64; MOST_PARAMETERS];
 
 impl Many {
-    pub fn new(every: &Every, next: Function, body: Function) -> Many {
+    pub fn new(every: &ParameterLoop, next: Function, body: Function) -> Many {
         debug_assert!(every.parameters.len() <= MOST_PARAMETERS);
         Many {
             every: every.clone(),

@@ -185,12 +185,12 @@ impl Native {
         let assumption_ids = together(&program.assumptions);
         let (modules, made) = compile(&setting, &wanted, effort, threads)?;
         let plain = |id: usize| match made[id] {
-            Made::Plain(function) => Some(function),
-            Made::Many(_) => None,
+            CompiledFunction::Plain(function) => Some(function),
+            CompiledFunction::Many(_) => None,
         };
         let many = |id: usize| match made[id] {
-            Made::Many(function) => Some(function),
-            Made::Plain(_) => None,
+            CompiledFunction::Many(function) => Some(function),
+            CompiledFunction::Plain(_) => None,
         };
         let all = |ids: Vec<usize>| ids.into_iter().map(plain).collect::<Option<Vec<_>>>();
         let kernel = Kernel {
@@ -245,7 +245,7 @@ fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
 
 /// A compiled function, with or without parameters.
 #[derive(Clone, Copy)]
-enum Made {
+enum CompiledFunction {
     Plain(Function),
     Many(many::Function),
 }
@@ -257,7 +257,7 @@ fn compile(
     wanted: &[(Vec<u32>, &[Parameter])],
     effort: Effort,
     threads: usize,
-) -> Option<(Vec<JITModule>, Vec<Made>)> {
+) -> Option<(Vec<JITModule>, Vec<CompiledFunction>)> {
     let threads = threads.min(wanted.len() / WORTH_A_THREAD).max(1);
     let made = side_by_side((0..threads).collect(), |thread| {
         let mut compiler = Compiler::new(effort)?;
@@ -267,13 +267,13 @@ fn compile(
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
         let finished = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
-            [] => Made::Plain(compiler.finished(id)),
-            _ => Made::Many(compiler.finished_many(id)),
+            [] => CompiledFunction::Plain(compiler.finished(id)),
+            _ => CompiledFunction::Many(compiler.finished_many(id)),
         };
-        let made: Vec<Made> = ids.iter().zip(share()).map(finished).collect();
+        let made: Vec<CompiledFunction> = ids.iter().zip(share()).map(finished).collect();
         Some((compiler.module, made))
     });
-    let (modules, made): (Vec<JITModule>, Vec<Vec<Made>>) = made
+    let (modules, made): (Vec<JITModule>, Vec<Vec<CompiledFunction>>) = made
         .into_iter()
         .collect::<Option<Vec<_>>>()?
         .into_iter()

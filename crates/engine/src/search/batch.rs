@@ -26,7 +26,7 @@ pub(super) enum Stop {
 /// Source of the states to expand, and sink of their successors.
 pub(super) trait Successors {
     /// Storage policy of the store.
-    type Kept: Keeping;
+    type Kept: StorePolicy;
     fn store(&self) -> &Store;
     /// Next consecutive states to expand, beginning at `from`; `None` at the end.
     fn ahead(&mut self, from: usize) -> Option<Range<usize>>;
@@ -183,7 +183,7 @@ impl<const W: usize> Batch<W> {
     /// Expands consecutive states until the batch is full. Returns the next state, and true if the interpreter has to
     /// expand it.
     #[inline(always)]
-    fn fill<K: Keeping>(
+    fn fill<K: StorePolicy>(
         &mut self,
         kernel: &Kernel,
         states: Range<usize>,

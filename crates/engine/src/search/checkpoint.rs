@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::io::{self, Read};
 
 /// Storage of checkpoints. The caller provides files and clocks.
-pub trait Keeper: Sync {
+pub trait CheckpointSink: Sync {
     /// True if a checkpoint is due. Called after each stretch of states, so it should be fast.
     fn is_due(&self) -> bool;
 
@@ -253,7 +253,7 @@ fn identity(program: &Program, view: &View) -> u64 {
 
 /// Position of the current search in its sequence of checkpoints.
 pub(super) struct Checkpoints<'a> {
-    keeper: &'a dyn Keeper,
+    keeper: &'a dyn CheckpointSink,
     component: usize,
     /// Number of the next checkpoint.
     number: u64,
@@ -262,7 +262,12 @@ pub(super) struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
-    pub fn new(keeper: &'a dyn Keeper, component: usize, program: &Program, view: &View) -> Self {
+    pub fn new(
+        keeper: &'a dyn CheckpointSink,
+        component: usize,
+        program: &Program,
+        view: &View,
+    ) -> Self {
         let last = Header {
             model: identity(program, view),
             ..Header::default()

@@ -419,7 +419,9 @@ impl Search<'_> {
         };
         for &state in states {
             let state = state as usize;
-            self.store.states.read::<Whole>(state, &mut parent[..words]);
+            self.store
+                .states
+                .read::<FullStates>(state, &mut parent[..words]);
             let before = children.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;

@@ -30,7 +30,7 @@ use crate::threads::side_by_side;
 use crate::view::View;
 use batch::{Stop, Successors, Workspace};
 use checkpoint::Checkpoints;
-pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
+pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
 use parallel::Parallel;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -99,7 +99,7 @@ pub struct Options<'a> {
     /// asks for it, when the search gives up, and when every state is known.
     /// A resumed search gives the report of an uninterrupted one, on any number of threads.
     /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub keeper: Option<&'a dyn CheckpointSink>,
 }
 
 impl Default for Options<'_> {
@@ -578,16 +578,16 @@ impl Search<'_> {
     fn swift(&mut self, end: usize) -> Result<(), Stop> {
         match self.store.states.compacted() {
             true => self.swift_as::<Compact>(end),
-            false => self.swift_as::<Whole>(end),
+            false => self.swift_as::<FullStates>(end),
         }
     }
 
-    fn swift_as<K: Keeping>(&mut self, end: usize) -> Result<(), Stop> {
+    fn swift_as<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
         let Some(native) = &self.native else {
             return Err(Stop::NoMachineCode);
         };
         let most = self.most_states();
-        let mut alone = Alone {
+        let mut alone = SerialExpansion {
             kept: PhantomData::<K>,
             store: &mut self.store,
             end,
@@ -688,7 +688,7 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
 }
 
 /// Successor sink of a search with one thread and machine code.
-struct Alone<'a, K> {
+struct SerialExpansion<'a, K> {
     kept: PhantomData<K>,
     store: &'a mut Store,
     /// End of the states to be expanded.
@@ -700,7 +700,7 @@ struct Alone<'a, K> {
     cancel: Option<&'a AtomicBool>,
 }
 
-impl<K: Keeping> Successors for Alone<'_, K> {
+impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
     type Kept = K;
 
     #[inline(always)]

@@ -24,7 +24,7 @@ pub(super) struct Parallel {
     candidates: Candidates,
     team: Team,
     /// Data of each thread.
-    own: Vec<Own>,
+    own: Vec<ThreadState>,
     /// Expected new states per parent, with a large margin.
     growth: f64,
 }
@@ -34,7 +34,7 @@ impl Parallel {
         let team = Team::new(threads);
         Parallel {
             candidates: Candidates::new(words),
-            own: (0..team.len()).map(|_| Own::default()).collect(),
+            own: (0..team.len()).map(|_| ThreadState::default()).collect(),
             team,
             growth: 4.0,
         }
@@ -43,7 +43,7 @@ impl Parallel {
 
 /// Data of one thread that is kept from stretch to stretch.
 #[derive(Default)]
-struct Own {
+struct ThreadState {
     workspace: Workspace,
     numbers: Numbers,
     found: Vec<Found>,
@@ -59,7 +59,7 @@ struct Found {
 /// A chunk that a thread expands.
 struct Chunk {
     parents: Range<usize>,
-    /// Range of its candidates in [`Own::found`].
+    /// Range of its candidates in [`ThreadState::found`].
     candidates: Range<usize>,
     /// Deadlocks to be recorded, and whether they are quiescent.
     stuck: Vec<(usize, bool)>,
@@ -127,7 +127,7 @@ impl Search<'_> {
         let finds = team.side_by_side(own.iter_mut().collect(), |own| {
             match all.store.states.compacted() {
                 true => all.run::<Compact>(program, view, own, share),
-                false => all.run::<Whole>(program, view, own, share),
+                false => all.run::<FullStates>(program, view, own, share),
             }
         });
         let closed = all.closing.into_inner();
@@ -181,7 +181,7 @@ impl Search<'_> {
         first: usize,
         chunks: Vec<(usize, &Chunk)>,
         count: impl Fn(&Chunk) -> usize,
-        own: &[Own],
+        own: &[ThreadState],
         candidates: &Candidates,
         team: &Team,
     ) {
@@ -202,7 +202,7 @@ impl Search<'_> {
         let known = &*genealogy;
         let families = team.side_by_side(work, |(found, chunks)| {
             let mut state = vec![0; words];
-            let mut store = |(chunk, mut room, mut number): (&Chunk, Room, u32)| {
+            let mut store = |(chunk, mut room, mut number): (&Chunk, Reservation, u32)| {
                 // Parents count from one in a genealogy.
                 let mut family = known.behind(chunk.parents.start as u64);
                 let found = &found[chunk.candidates.clone()];
@@ -257,14 +257,14 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    fn run<K: Keeping>(
+    fn run<K: StorePolicy>(
         &self,
         program: &Program,
         view: &View,
-        own: &mut Own,
+        own: &mut ThreadState,
         share: usize,
     ) -> Finds {
-        let Own {
+        let ThreadState {
             workspace,
             numbers,
             found,
@@ -317,7 +317,7 @@ struct Thread<'a, K> {
     finds: Finds,
 }
 
-impl<K: Keeping> Thread<'_, K> {
+impl<K: StorePolicy> Thread<'_, K> {
     /// Expands chunks until none are left. Returns false if one thread has to repeat the stretch.
     fn expand(&mut self, workspace: &mut Workspace, worker: &mut Worker) -> bool {
         let mut from = self.all.first;
@@ -380,7 +380,7 @@ impl<K: Keeping> Thread<'_, K> {
     }
 }
 
-impl<K: Keeping> Successors for Thread<'_, K> {
+impl<K: StorePolicy> Successors for Thread<'_, K> {
     type Kept = K;
 
     #[inline(always)]

@@ -3,15 +3,15 @@
 //! With *hash compaction*, complete states are kept only until they are expanded. Of each state, a signature remains:
 //! the hash of the packed state. States with equal signatures count as equal.
 
-mod genealogy;
 mod pages;
+mod parent_map;
 mod signature;
 mod table;
 
 use crate::program::Packing;
 use crate::threads::Team;
 use cohkit_base::memory::prefetch;
-pub(crate) use genealogy::Genealogy;
+pub(crate) use parent_map::ParentMap;
 pub use signature::omission_bound;
 pub(crate) use table::*;
 
@@ -21,7 +21,7 @@ pub(crate) const MOST_STATES: u64 = CANDIDATE as u64;
 /// All states reached so far, numbered from 0 in the order in which a search with one thread finds them.
 pub(crate) struct Store {
     pub states: States,
-    pub genealogy: Genealogy,
+    pub genealogy: ParentMap,
     pub table: Table,
 }
 
@@ -40,21 +40,21 @@ pub(crate) struct States {
 }
 
 /// Storage policy as a type, so that code for each successor is specialised.
-pub(crate) trait Keeping: Sync {
+pub(crate) trait StorePolicy: Sync {
     const COMPACT: bool;
 }
 
 /// Storage of complete states.
-pub(crate) struct Whole;
+pub(crate) struct FullStates;
 
 /// Storage of signatures (hash compaction).
 pub(crate) struct Compact;
 
-impl Keeping for Whole {
+impl StorePolicy for FullStates {
     const COMPACT: bool = false;
 }
 
-impl Keeping for Compact {
+impl StorePolicy for Compact {
     const COMPACT: bool = true;
 }
 
@@ -133,10 +133,12 @@ impl States {
 
     /// Reads a state.
     #[inline(always)]
-    pub fn read<K: Keeping>(&self, state: usize, words: &mut [u64]) {
+    pub fn read<K: StorePolicy>(&self, state: usize, words: &mut [u64]) {
         if K::COMPACT {
             if let Some(waiting) = &self.waiting {
-                waiting.states.read::<Whole>(state - waiting.first, words);
+                waiting
+                    .states
+                    .read::<FullStates>(state - waiting.first, words);
             }
             return;
         }
@@ -151,7 +153,7 @@ impl States {
 
     /// True if a stored state equals the packed one.
     #[inline(always)]
-    pub fn is<K: Keeping>(&self, state: usize, words: &[u64]) -> bool {
+    pub fn is<K: StorePolicy>(&self, state: usize, words: &[u64]) -> bool {
         let at = state * self.stride;
         if K::COMPACT {
             return self.word(at) == hash(words);
@@ -165,7 +167,7 @@ impl States {
 
     /// Appends a state; returns its number.
     #[inline(always)]
-    fn push<K: Keeping>(&mut self, words: &[u64]) -> u32 {
+    fn push<K: StorePolicy>(&mut self, words: &[u64]) -> u32 {
         if !K::COMPACT {
             return self.push_words(words);
         }
@@ -196,7 +198,11 @@ impl States {
     }
 
     /// Reserves space for consecutive groups of new states, one per count; returns the space of each.
-    pub fn append(&mut self, counts: impl Iterator<Item = usize>, team: &Team) -> Vec<Room<'_>> {
+    pub fn append(
+        &mut self,
+        counts: impl Iterator<Item = usize>,
+        team: &Team,
+    ) -> Vec<Reservation<'_>> {
         let counts: Vec<usize> = counts.collect();
         let first = self.count * self.stride;
         self.count += counts.iter().sum::<usize>();
@@ -209,7 +215,7 @@ impl States {
         for &count in &counts {
             let (bytes, behind) = rest.split_at_mut(count * self.stride);
             rest = behind;
-            rooms.push(Room {
+            rooms.push(Reservation {
                 bytes,
                 stride: self.stride,
                 whole: None,
@@ -252,12 +258,12 @@ impl Hashes for States {
         let mut words = [0; 16];
         match words.get_mut(..self.words) {
             Some(words) => {
-                self.read::<Whole>(state as usize, words);
+                self.read::<FullStates>(state as usize, words);
                 hash(words)
             }
             None => {
                 let mut words = vec![0; self.words];
-                self.read::<Whole>(state as usize, &mut words);
+                self.read::<FullStates>(state as usize, &mut words);
                 hash(&words)
             }
         }
@@ -265,14 +271,14 @@ impl Hashes for States {
 }
 
 /// Space for some consecutive states.
-pub(crate) struct Room<'a> {
+pub(crate) struct Reservation<'a> {
     bytes: &'a mut [u8],
     stride: usize,
     /// Space for the complete states, with hash compaction; `bytes` is then for signatures.
-    whole: Option<Box<Room<'a>>>,
+    whole: Option<Box<Reservation<'a>>>,
 }
 
-impl Room<'_> {
+impl Reservation<'_> {
     /// Stores the next state.
     #[inline(always)]
     pub fn push(&mut self, words: &[u64]) {
@@ -313,7 +319,7 @@ impl Store {
                 true => States::compact(packing),
                 false => States::new(packing),
             },
-            genealogy: Genealogy::default(),
+            genealogy: ParentMap::default(),
             table: Table::default(),
         }
     }
@@ -341,7 +347,7 @@ impl Store {
     pub fn read(&self, state: usize, words: &mut [u64]) {
         match self.states.compacted() {
             true => self.states.read::<Compact>(state, words),
-            false => self.states.read::<Whole>(state, words),
+            false => self.states.read::<FullStates>(state, words),
         }
     }
 
@@ -349,33 +355,34 @@ impl Store {
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
         match self.states.compacted() {
             true => self.states.is::<Compact>(state, words),
-            false => self.states.is::<Whole>(state, words),
+            false => self.states.is::<FullStates>(state, words),
         }
     }
 
     /// Number of a state, if it is stored. Requires complete states.
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
-        let same = |state| self.states.is::<Whole>(state as usize, words);
+        let same = |state| self.states.is::<FullStates>(state as usize, words);
         self.table.find(hash, same).ok()
     }
 
-    /// Appends a state whose parent [`Genealogy::restore`] has added. Returns false if the state is stored already.
+    /// Appends a state whose parent [`ParentMap::restore`] has added. Returns false if the state is stored already.
     /// Requires complete states.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
         table.reserve(1, states, &ALONE);
-        let Err(free) = table.find(hash, |state| states.is::<Whole>(state as usize, words)) else {
+        let Err(free) = table.find(hash, |state| states.is::<FullStates>(state as usize, words))
+        else {
             return false;
         };
-        table.fill(free, hash, states.push::<Whole>(words));
+        table.fill(free, hash, states.push::<FullStates>(words));
         true
     }
 
     /// Enters a state unless it is stored. For a new state, calls `accept`; if that returns false, the state is not
     /// entered, and the result is false.
-    /// `parent` is as for [`Genealogy::birth`].
+    /// `parent` is as for [`ParentMap::birth`].
     pub fn enter(
         &mut self,
         hash: u64,
@@ -385,13 +392,13 @@ impl Store {
     ) -> bool {
         match self.states.compacted() {
             true => self.enter_as::<Compact>(hash, words, parent, accept),
-            false => self.enter_as::<Whole>(hash, words, parent, accept),
+            false => self.enter_as::<FullStates>(hash, words, parent, accept),
         }
     }
 
     /// As [`Store::enter`], for a known storage policy.
     #[inline(always)]
-    pub fn enter_as<K: Keeping>(
+    pub fn enter_as<K: StorePolicy>(
         &mut self,
         hash: u64,
         words: &[u64],

@@ -2,7 +2,7 @@
 //!
 //! Names of scalarset values have no meaning: a model can only compare them, store them and index with them.
 //! Permutations therefore map runs to runs, and one state of each *orbit* represents the orbit.
-//! Scalarsets with asymmetric uses ([`crate::order`]) are not permuted.
+//! Scalarsets with asymmetric uses ([`crate::symmetry_check`]) are not permuted.
 //! Ranges that a model declares interchangeable ([`Model::interchangeable`]) are treated like scalarsets.
 //! [`Symmetry::of`] derives from a model's types the slots that hold scalarset values or are indexed by them;
 //! [`canonical`] computes the representative of an orbit.
@@ -39,7 +39,7 @@ impl Symmetry {
         model: &Model,
         program: &Program,
         parts: impl Iterator<Item = &'a Packing>,
-    ) -> Result<Vec<Option<Symmetry>>, Apart> {
+    ) -> Result<Vec<Option<Symmetry>>, ComponentSymmetry> {
         let mut machine = Machine::new(program);
         let _ = machine.start(0);
         let all = Walk::through(model, program);
@@ -55,11 +55,11 @@ impl Symmetry {
             };
             let kept = match part {
                 Some(_) => 0,
-                None if visit.members.iter().any(element) => return Err(Apart),
+                None if visit.members.iter().any(element) => return Err(ComponentSymmetry),
                 None => value,
             };
             if *together.entry(visit.seed).or_insert((part, kept)) != (part, kept) {
-                return Err(Apart);
+                return Err(ComponentSymmetry);
             }
         }
         let symmetry = |packing: &&Packing| {
@@ -80,7 +80,7 @@ impl Symmetry {
 
 /// Error: permutations map slots of one independent part to another.
 #[derive(Debug)]
-pub(crate) struct Apart;
+pub(crate) struct ComponentSymmetry;
 
 /// A slot that permutations move or change, or that shares a multiset's place with one.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         let mut sets = Vec::new();
         let mut elements = vec![None; model.types.len()];
         let mut first = 0;
-        let told_apart = crate::order::told_apart(model);
+        let told_apart = crate::symmetry_check::told_apart(model);
         for (number, named) in model.types.iter().enumerate() {
             if told_apart.contains(&TypeId(number as u32)) {
                 continue;

@@ -6,25 +6,25 @@
 
 use super::reads::{Completer, Requester, Span};
 use super::{End, Parameters, COMPLETIONS, NON_POSTED, POSTED};
-use crate::drive::{Drive, LANE_BYTE};
 use crate::layer::{Layer, Message};
+use crate::testbench::{Testbench, LANE_BYTE};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// The engine reads host memory.
     ToDevice,
     /// The engine writes host memory.
     ToHost,
 }
 
-/// Parameters of the engine. Latencies are outside the link, in ticks of the [`Drive`].
+/// Parameters of the engine. Latencies are outside the link, in ticks of the [`Testbench`].
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// Direction of the transfers.
-    pub way: Way,
+    pub way: Direction,
     /// Bytes per transfer.
     pub bytes: u64,
     /// Number of transfers.
@@ -78,7 +78,7 @@ struct Run<'e> {
     engine: &'e Engine,
     payload: u64,
     /// End 0 is the host, end 1 the engine.
-    drive: Drive<End<Message>>,
+    drive: Testbench<End<Message>>,
     leaving: [VecDeque<Message>; 2],
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
     requester: Requester,
@@ -91,7 +91,7 @@ impl<'e> Run<'e> {
     fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> Run<'e> {
         let payload = ends.payload.into();
         let ends = [End::new(ends.clone()), End::new(ends)];
-        let mut drive = Drive::new(ends, lanes, delay, 0.0, 0);
+        let mut drive = Testbench::new(ends, lanes, delay, 0.0, 0);
         // Link initialisation: exchange of credits.
         drive.advance(4 * delay + UP);
         Run {
@@ -156,11 +156,11 @@ impl<'e> Run<'e> {
                 self.requester.want(2 * number, 0, self.engine.descriptor);
             }
             Timer::Begin(number) => match self.engine.way {
-                Way::ToDevice => {
+                Direction::ToDevice => {
                     self.requester
                         .want(2 * number + 1, number * APART, self.engine.bytes);
                 }
-                Way::ToHost => {
+                Direction::ToHost => {
                     let mut left = self.engine.bytes;
                     while left > 0 {
                         let now = left.min(self.payload);

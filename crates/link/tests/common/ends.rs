@@ -1,7 +1,7 @@
 //! Ends of all links, and traffic that keeps them full.
 
 use cohkit_link::cxl::{self, Flits, Side};
-use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters};
 
 /// Lanes of the tested links, and a delay of 50 ns on lanes of about 1 GB/s.
@@ -35,7 +35,7 @@ pub fn filled<L: Layer>(
     both: bool,
     ticks: u64,
 ) -> (u64, u64) {
-    let mut drive = Drive::new(ends, 16, DELAY, 0.0, 0);
+    let mut drive = Testbench::new(ends, 16, DELAY, 0.0, 0);
     let mut start = None;
     while drive.now < ticks + ticks / 8 {
         let sides = circuits.into_iter().enumerate();

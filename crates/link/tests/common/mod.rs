@@ -3,7 +3,7 @@
 
 pub mod ends;
 
-use cohkit_link::chance::{Chance, Noise};
+use cohkit_link::bit_errors::{Chance, Noise};
 use cohkit_link::end::{CIRCUITS, LONGEST};
 use cohkit_link::{Block, End, Parameters};
 use std::collections::VecDeque;
@@ -200,12 +200,12 @@ pub fn seeds(count: u64) -> Vec<u64> {
 }
 
 /// Reports how to reproduce the seed if its test fails.
-pub struct Told(pub u64, pub &'static str, pub &'static str);
+pub struct SeedReport(pub u64, pub &'static str, pub &'static str);
 
-impl Drop for Told {
+impl Drop for SeedReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Told(seed, file, test) = self;
+            let SeedReport(seed, file, test) = self;
             eprintln!(
                 "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test {file} {test}"
             );

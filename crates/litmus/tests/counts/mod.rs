@@ -5,11 +5,11 @@
 
 use crate::texts::{home, read};
 use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::conformance_report::{bursts, classic, judge, Ended, TestRun};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
-use cohkit_litmus::promised::{bursts, classic, judge, Ended, TestRun};
 use cohkit_litmus::run::{run, Found, Options};
-use cohkit_litmus::warm::named;
+use cohkit_litmus::warm_caches::named;
 use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
 

@@ -15,7 +15,7 @@ use cohkit_engine::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
     Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
-use cohkit_engine::order::{self, Told};
+use cohkit_engine::symmetry_check::{self, AsymmetricUse};
 use cohkit_engine::validate::Kind;
 use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
@@ -212,7 +212,7 @@ impl<'t> Lower<'t, '_> {
 
     /// Warns of uses that distinguish the values of scalarsets.
     fn told_apart(&mut self) {
-        for finding in order::findings(&self.model).0 {
+        for finding in symmetry_check::findings(&self.model).0 {
             let names = finding
                 .sets
                 .iter()
@@ -224,17 +224,17 @@ impl<'t> Lower<'t, '_> {
             let bound = |id| self.bound.get(&id).copied();
             let because = |what| format!("{what}: {}", finding.why);
             let (span, message) = match finding.place {
-                Told::Loop(id) => (bound(id), because("the order of this loop matters")),
-                Told::Claim(id) => (
+                AsymmetricUse::Loop(id) => (bound(id), because("the order of this loop matters")),
+                AsymmetricUse::Claim(id) => (
                     bound(id),
                     because("the order in which this looks at values matters"),
                 ),
-                Told::Slot(id) => (bound(id), because("the number of this slot matters")),
-                Told::Clear(line) => (
+                AsymmetricUse::Slot(id) => (bound(id), because("the number of this slot matters")),
+                AsymmetricUse::Clear(line) => (
                     self.clears.get(&line).copied(),
                     format!("`clear` chooses a first value of {names}"),
                 ),
-                Told::Model => (None, because("scalarsets may not be symmetric")),
+                AsymmetricUse::Model => (None, because("scalarsets may not be symmetric")),
             };
             self.sink
                 .warning(span.unwrap_or_default(), message)

@@ -13,7 +13,7 @@ pub(super) enum Bound {
 
 /// An enclosing construct of a rule; a rule has them from the outermost on.
 #[derive(Clone)]
-pub(super) enum Around {
+pub(super) enum RuleScope {
     /// A parameter, and a condition on its values.
     Parameter(VariableId, Option<M>),
     Alias(VariableId, Place),
@@ -58,7 +58,7 @@ impl<'t> Lower<'t, '_> {
         Some(Bound::Value(id, typed.expr))
     }
 
-    pub(super) fn rule(&mut self, rule: &Rule<'t>, around: &mut Vec<Around>) {
+    pub(super) fn rule(&mut self, rule: &Rule<'t>, around: &mut Vec<RuleScope>) {
         let depth = around.len();
         match &rule.kind {
             RuleKind::Rule {
@@ -114,8 +114,8 @@ impl<'t> Lower<'t, '_> {
                 l.claim = Some("an alias");
                 for (name, e) in aliases {
                     match l.alias(*name, e) {
-                        Some(Bound::Place(id, place)) => around.push(Around::Alias(id, place)),
-                        Some(Bound::Value(id, value)) => around.push(Around::Value(id, value)),
+                        Some(Bound::Place(id, place)) => around.push(RuleScope::Alias(id, place)),
+                        Some(Bound::Value(id, value)) => around.push(RuleScope::Value(id, value)),
                         Some(Bound::Same) | None => {}
                     }
                 }
@@ -131,14 +131,14 @@ impl<'t> Lower<'t, '_> {
                 let id = l.variable(name.text, ty, Role::Bound);
                 l.bound.insert(id, name.span);
                 l.declare(*name, Meaning::Variable(id, Access::Slot));
-                around.push(Around::Slot(id, place));
+                around.push(RuleScope::Slot(id, place));
                 l.rules(rules, around);
             }),
         }
         around.truncate(depth);
     }
 
-    fn rules(&mut self, rules: &[Rule<'t>], around: &mut Vec<Around>) {
+    fn rules(&mut self, rules: &[Rule<'t>], around: &mut Vec<RuleScope>) {
         for rule in rules {
             self.rule(rule, around);
         }
@@ -148,7 +148,7 @@ impl<'t> Lower<'t, '_> {
         &mut self,
         quantifiers: &[Quantifier<'t>],
         rules: &[Rule<'t>],
-        around: &mut Vec<Around>,
+        around: &mut Vec<RuleScope>,
     ) {
         let Some((first, rest)) = quantifiers.split_first() else {
             return self.rules(rules, around);
@@ -156,7 +156,7 @@ impl<'t> Lower<'t, '_> {
         let span = first.name.span;
         self.over(first, |l, id, steps| {
             match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| l.fold(&e))) {
-                None => around.push(Around::Parameter(id, None)),
+                None => around.push(RuleScope::Parameter(id, None)),
                 Some([Some(from), Some(to), Some(by)]) => {
                     // Steps of 1 visit all values of the range.
                     let backward = if by > 0 { to < from } else { from < to };
@@ -168,7 +168,7 @@ impl<'t> Lower<'t, '_> {
                             Some((offset % M::Int(by)).is(0))
                         }
                     };
-                    around.push(Around::Parameter(id, condition));
+                    around.push(RuleScope::Parameter(id, condition));
                 }
                 Some(_) => {
                     l.error(span, "the bounds of a ruleset must be constant");
@@ -199,7 +199,7 @@ impl<'t> Lower<'t, '_> {
         })
     }
 
-    fn property(&mut self, property: &Property<'t>, around: &[Around]) {
+    fn property(&mut self, property: &Property<'t>, around: &[RuleScope]) {
         self.counts[2] += 1;
         let (number, line) = (self.counts[2], self.line(property.span));
         let (word, what) = match property.kind {
@@ -249,31 +249,31 @@ impl<'t> Lower<'t, '_> {
     }
 }
 
-fn parameters(around: &[Around]) -> Vec<VariableId> {
-    let parameter = |one: &Around| match one {
-        Around::Parameter(id, _) | Around::Slot(id, _) => Some(*id),
+fn parameters(around: &[RuleScope]) -> Vec<VariableId> {
+    let parameter = |one: &RuleScope| match one {
+        RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => Some(*id),
         _ => None,
     };
     around.iter().filter_map(parameter).collect()
 }
 
 /// A claim within the enclosing constructs, whose conditions are joined to it.
-fn in_claim(around: &[Around], claim: M, join: fn(M, M) -> M) -> M {
+fn in_claim(around: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
     around.iter().rev().fold(claim, |claim, one| match one {
-        Around::Parameter(_, None) => claim,
-        Around::Parameter(_, Some(condition)) => join(condition.clone(), claim),
-        Around::Slot(id, place) => join(present(place, *id), claim),
-        Around::Alias(id, place) => M::Alias(*id, place.clone(), Box::new(claim)),
-        Around::Value(id, value) => M::Let(*id, Box::new(value.clone()), Box::new(claim)),
+        RuleScope::Parameter(_, None) => claim,
+        RuleScope::Parameter(_, Some(condition)) => join(condition.clone(), claim),
+        RuleScope::Slot(id, place) => join(present(place, *id), claim),
+        RuleScope::Alias(id, place) => M::Alias(*id, place.clone(), Box::new(claim)),
+        RuleScope::Value(id, value) => M::Let(*id, Box::new(value.clone()), Box::new(claim)),
     })
 }
 
 /// A claim for all values of the enclosing parameters.
-fn for_all(around: &[Around], claim: M) -> M {
+fn for_all(around: &[RuleScope], claim: M) -> M {
     around.iter().rev().fold(claim, |claim, one| {
         let inner = in_claim(std::slice::from_ref(one), claim, M::implies);
         match one {
-            Around::Parameter(id, _) | Around::Slot(id, _) => M::Forall(*id, Box::new(inner)),
+            RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => M::Forall(*id, Box::new(inner)),
             _ => inner,
         }
     })
@@ -281,16 +281,16 @@ fn for_all(around: &[Around], claim: M) -> M {
 
 /// Statements within the enclosing constructs. A start state has no guard that restricts its parameters, so it assumes
 /// their conditions.
-fn in_body(around: &[Around], body: Vec<S>, start: bool) -> Vec<S> {
+fn in_body(around: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
     around.iter().rev().fold(body, |mut body, one| {
         match one {
-            Around::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],
-            Around::Value(id, value) => body.insert(0, S::Let(*id, Some(value.clone()))),
-            Around::Parameter(_, Some(condition)) if start => {
+            RuleScope::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],
+            RuleScope::Value(id, value) => body.insert(0, S::Let(*id, Some(value.clone()))),
+            RuleScope::Parameter(_, Some(condition)) if start => {
                 body.insert(0, S::Assume(condition.clone()))
             }
-            Around::Slot(id, place) if start => body.insert(0, S::Assume(present(place, *id))),
-            Around::Parameter(..) | Around::Slot(..) => {}
+            RuleScope::Slot(id, place) if start => body.insert(0, S::Assume(present(place, *id))),
+            RuleScope::Parameter(..) | RuleScope::Slot(..) => {}
         }
         body
     })

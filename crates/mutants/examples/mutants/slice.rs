@@ -1,7 +1,7 @@
 //! Judgement of a selection of mutants, with the list of equivalent mutants.
 
 use crate::known::Known;
-use cohkit_mutants::{mutants, Fate, Judge, Mutant};
+use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,15 +112,15 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
         let listed = known.entry(&key);
         let whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
         let ended = match (fate, listed) {
-            (Fate::Survived | Fate::Bisimilar, Some(_)) => "equivalent",
-            (Fate::Survived, None) => {
+            (MutantVerdict::Survived | MutantVerdict::Bisimilar, Some(_)) => "equivalent",
+            (MutantVerdict::Survived, None) => {
                 wrong.push(format!(
                     "{key}\n    survives, and is not listed; --text {name} --print {number}"
                 ));
                 "survived"
             }
             // A change of a row that is never taken can still make the specification invalid.
-            (Fate::Rejected, Some(_)) if whole_row => "rejected",
+            (MutantVerdict::Rejected, Some(_)) if whole_row => "rejected",
             (fate, listed) => {
                 if let Some(entry) = listed {
                     wrong.push(format!("{key}: {fate:?}, but listed as `{entry}`"));

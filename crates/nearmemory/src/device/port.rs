@@ -2,7 +2,7 @@
 
 use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
 use crate::controller;
-use crate::events::{Event, Time, Who, Why};
+use crate::events::{CoreId, Event, StallReason, Time};
 use crate::host::{SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::queue::Queue;
 use crate::races::{Site, Way};
@@ -31,7 +31,7 @@ pub(crate) struct MccPort<'a> {
     /// Program counter of the accessing instruction.
     pc: u64,
     longer: u64,
-    pub why: Why,
+    pub why: StallReason,
 }
 
 impl<'a> MccPort<'a> {
@@ -43,7 +43,7 @@ impl<'a> MccPort<'a> {
             now: 0,
             pc: 0,
             longer: 0,
-            why: Why::Nothing,
+            why: StallReason::Nothing,
         }
     }
 
@@ -51,13 +51,13 @@ impl<'a> MccPort<'a> {
     fn early(&mut self) -> bool {
         let early = self.queue.soonest() < self.now;
         if early {
-            self.why = Why::Early;
+            self.why = StallReason::Early;
         }
         early
     }
 
     fn blocked<T>(&mut self) -> Reply<T> {
-        self.why = Why::Blocked;
+        self.why = StallReason::Blocked;
         Reply::Wait
     }
 
@@ -122,8 +122,8 @@ impl<'a> MccPort<'a> {
         }
         if let Some(watch) = &mut self.queue.watch {
             match offset {
-                16 => watch.learns(Who::Mcc(mine), Way::Room(mine, other)),
-                _ => watch.learns(Who::Mcc(mine), Way::Fifo(other, mine)),
+                16 => watch.learns(CoreId::Mcc(mine), Way::Room(mine, other)),
+                _ => watch.learns(CoreId::Mcc(mine), Way::Fifo(other, mine)),
             }
             if offset == 0 || offset == 24 && value != 0 {
                 watch.takes_word(other, mine);
@@ -165,7 +165,7 @@ impl<'a> MccPort<'a> {
         let Some(watch) = &mut self.queue.watch else {
             return;
         };
-        let who = Who::Mcc(self.mcc);
+        let who = CoreId::Mcc(self.mcc);
         if let Some(way) = passes(self.mcc, at) {
             watch.gives(who, way);
             if let Way::Line(_, line) = way {
@@ -182,7 +182,7 @@ impl<'a> MccPort<'a> {
     /// Records a load of state that other agents can change, or of the time, while a livelock-detection window is open.
     #[cold]
     fn watch_poll(&mut self, at: u64, value: u64) {
-        let (who, pc) = (Who::Mcc(self.mcc), self.pc);
+        let (who, pc) = (CoreId::Mcc(self.mcc), self.pc);
         let Some(polling) = &mut self.queue.polling else {
             return;
         };
@@ -238,7 +238,7 @@ impl Memory for MccPort<'_> {
         self.set_clock();
         self.takes(at);
         if let Some(watch) = &mut self.queue.watch {
-            let (who, pc) = (Who::Mcc(self.mcc), self.pc);
+            let (who, pc) = (CoreId::Mcc(self.mcc), self.pc);
             match passes(self.mcc, at) {
                 Some(Way::Line(_, line)) => {
                     let own = SCRATCHPADS + self.mcc as u64 * SCRATCHPAD_STRIDE;
@@ -265,7 +265,7 @@ impl Memory for MccPort<'_> {
                 .filter(|_| notice != controller::NONE)
             {
                 let line = (notice / 2) as usize;
-                watch.learns(Who::Mcc(self.mcc), Way::Request(self.mcc, line));
+                watch.learns(CoreId::Mcc(self.mcc), Way::Request(self.mcc, line));
             }
         }
         if let (true, Reply::Done(value)) = (self.queue.polling.is_some(), reply) {
@@ -298,7 +298,7 @@ impl Memory for MccPort<'_> {
         }
         self.takes(at);
         self.watch_store(at, size, value);
-        let who = Who::Mcc(self.mcc);
+        let who = CoreId::Mcc(self.mcc);
         self.device
             .answers(self.queue, self.now, self.mcc, Some(who));
         let path = self.device.platform.copy_path.value;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cache::Copy;
 use crate::control;
-use crate::events::{Request, Time, Who, Why};
+use crate::events::{CoreId, Request, StallReason, Time};
 use crate::queue::Queue;
 use crate::races::Site;
 use crate::scratchpad::LINE;
@@ -23,7 +23,7 @@ pub(crate) struct HostPort<'a> {
     /// Additional latency of the last access, in picoseconds.
     longer: Time,
     /// Reason for which the last access waits.
-    pub why: Why,
+    pub why: StallReason,
     /// True if the access has sent a request, which other agents must see before the core runs on.
     begun: bool,
 }
@@ -37,7 +37,7 @@ impl<'a> HostPort<'a> {
             now: 0,
             pc: 0,
             longer: 0,
-            why: Why::Nothing,
+            why: StallReason::Nothing,
             begun: false,
         }
     }
@@ -47,14 +47,14 @@ impl<'a> HostPort<'a> {
     fn early(&mut self) -> bool {
         let early = self.queue.soonest() < self.now;
         if early {
-            self.why = Why::Early;
+            self.why = StallReason::Early;
         }
         early
     }
 
     fn site(&self) -> Site {
         Site {
-            who: Who::Host(self.core),
+            who: CoreId::Host(self.core),
             pc: self.pc,
         }
     }
@@ -86,7 +86,7 @@ impl<'a> HostPort<'a> {
     #[inline(always)]
     fn poll(&mut self, at: u64) {
         if let Some(polling) = &mut self.queue.polling {
-            polling.loads(Who::Host(self.core), self.pc, at);
+            polling.loads(CoreId::Host(self.core), self.pc, at);
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> HostPort<'a> {
     }
 
     fn blocked<T>(&mut self) -> Reply<T> {
-        self.why = Why::Blocked;
+        self.why = StallReason::Blocked;
         Reply::Wait
     }
 
@@ -156,7 +156,7 @@ impl<'a> HostPort<'a> {
         let number = self.host.send(self.queue, self.now, sent, request);
         // The core that owns the scratchpad may learn of this read.
         if let Some(watch) = self.queue.watch.as_mut().filter(|_| line > UNCACHED) {
-            watch.sends(Who::Host(core), number);
+            watch.sends(CoreId::Host(core), number);
         }
         self.begun = true;
     }
@@ -276,7 +276,7 @@ impl<'a> HostPort<'a> {
         let sent = Sent::Write { core };
         let number = self.host.send(self.queue, self.now, sent, request);
         if let Some(watch) = self.queue.watch.as_mut().filter(|_| at >= REGISTERS) {
-            watch.sends(Who::Host(core), number);
+            watch.sends(CoreId::Host(core), number);
         }
         self.begun = true;
         Reply::Done(())

@@ -6,7 +6,7 @@ const LINE: u64 = 0x1000;
 
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
 fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
-    let who = Who::Mcc(mcc);
+    let who = CoreId::Mcc(mcc);
     races.commands(Site { who, pc }, (0, LINE, 1), stores);
     races.copies(mcc, LINE, 0, true);
     races.copied(mcc, 0);
@@ -14,7 +14,7 @@ fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
 }
 
 fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
-    let who = Who::Mcc(mcc);
+    let who = CoreId::Mcc(mcc);
     for at in bytes.step_by(8) {
         races.changes(Site { who, pc: 7 }, 0, at, 8);
     }
@@ -24,12 +24,12 @@ fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
 fn sends(races: &mut Races, from: usize, to: usize) {
     races.sends_word(from, to, 4);
     races.passes_word(from, to);
-    races.learns(Who::Mcc(to), Way::Fifo(from, to));
+    races.learns(CoreId::Mcc(to), Way::Fifo(from, to));
 }
 
 fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
     let [second, first] = [second, first].map(|(mcc, pc)| Site {
-        who: Who::Mcc(mcc),
+        who: CoreId::Mcc(mcc),
         pc,
     });
     Race {
@@ -78,7 +78,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         if !early {
             copy(&mut races, 1, 2, false);
         }
-        let who = Who::Mcc(1);
+        let who = CoreId::Mcc(1);
         if loads {
             races.reads(Site { who, pc: 6 }, 0, 120, 8);
         }
@@ -113,7 +113,7 @@ fn room_in_a_fifo_orders_only_what_was_taken_before() {
             races.sends_word(0, 1, 2);
             races.passes_word(0, 1);
         }
-        races.learns(Who::Mcc(1), Way::Fifo(0, 1));
+        races.learns(CoreId::Mcc(1), Way::Fifo(0, 1));
         races.takes_word(0, 1);
         copy(&mut races, 1, 1, false);
         races.takes_word(0, 1);

@@ -1,7 +1,7 @@
 //! Arrays in far memory and typed channels, which hide cache management from programs.
 
 use crate::{compile, require, root, run_watched, try_compile};
-use cohkit_nearmemory::{Evictions, Happened, Platform};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 const HOST: &str = "crates/nearmemory/tests/programs/arrays-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/arrays.c";
@@ -21,7 +21,12 @@ fn arrays_are_mapped_filtered_and_reduced_whatever_is_evicted_and_race_nowhere()
             &[("arrays", &channel)],
             evictions,
         );
-        assert_eq!(ran.happened, [Happened::Exit(0)], "{every:?}: {}", ran.text);
+        assert_eq!(
+            ran.happened,
+            [RunOutcome::Exit(0)],
+            "{every:?}: {}",
+            ran.text
+        );
         assert_eq!(ran.text, "all is right\n");
     }
 }
@@ -71,7 +76,7 @@ fn what_the_layer_forgets_is_found() {
         let raced = ran
             .happened
             .iter()
-            .any(|happened| matches!(happened, Happened::Race(_)));
+            .any(|happened| matches!(happened, RunOutcome::Race(_)));
         assert!(
             raced || ran.text.contains("wrong: "),
             "{right}: {}",

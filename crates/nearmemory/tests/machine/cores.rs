@@ -1,7 +1,7 @@
 //! Several host cores that share the host's memory.
 
 use crate::{compile, require, run};
-use cohkit_nearmemory::{Happened, Platform};
+use cohkit_nearmemory::{Platform, RunOutcome};
 
 #[test]
 fn cores_of_the_host_share_memory_and_start_each_other() {
@@ -21,6 +21,6 @@ fn cores_of_the_host_share_memory_and_start_each_other() {
             2 * times
         );
         assert_eq!(ran.text, said, "{:?}", ran.happened);
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
     }
 }

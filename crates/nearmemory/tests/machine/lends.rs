@@ -1,7 +1,7 @@
 //! A host that gives part of its own memory to copy engines, and ranges that it cannot give.
 
 use crate::{compile, require, run, run_watched};
-use cohkit_nearmemory::{Evictions, Happened, Platform};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 const LINES: u64 = 100;
 const ROUNDS: u64 = 3;
@@ -30,7 +30,7 @@ fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
         let evictions = every.map(|every| Evictions { every, seed: 1 });
         let channels: [(&str, &[u8]); 1] = [("lends", &lends)];
         let ran = run_watched(&platform, &host, "", &channels, evictions);
-        assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
         // The line with the measured time, and the line that signals a round.
         assert_eq!(
             ran.counter("host: lines that copies read"),
@@ -85,7 +85,7 @@ fn what_is_no_memory_cannot_be_lent() {
         // The program is stopped when it starts the fetch.
         let stopped = matches!(
             ran.happened[..],
-            [Happened::Stopped { mcc: 0, .. }, Happened::Exit(0)]
+            [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)]
         );
         assert!(stopped, "{lent}: {:?}", ran.happened);
         assert_eq!(ran.text, "state 5 cause 7 value 0x200038\n", "{lent}");

@@ -12,7 +12,7 @@ mod races;
 mod stops;
 mod verified;
 
-use cohkit_nearmemory::machine::{loaded, Happened, Machine};
+use cohkit_nearmemory::machine::{loaded, Machine, RunOutcome};
 use cohkit_nearmemory::{Binaries, Evictions, Platform};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, World};
@@ -51,9 +51,9 @@ fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8
 
 /// Collected output of programs.
 #[derive(Default)]
-struct Written(String);
+struct CollectedOutput(String);
 
-impl World for Written {
+impl World for CollectedOutput {
     fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
         self.0 += &String::from_utf8_lossy(bytes);
         Ok(bytes.len())
@@ -65,7 +65,7 @@ struct Ran {
     /// Output of the programs.
     text: String,
     /// Reported events; the last one is the end of the run.
-    happened: Vec<Happened>,
+    happened: Vec<RunOutcome>,
     counters: Vec<(String, u64)>,
 }
 
@@ -85,7 +85,14 @@ fn run(
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
 ) -> Ran {
-    run_as(platform, host, command, channels, evictions, How::InTime)
+    run_as(
+        platform,
+        host,
+        command,
+        channels,
+        evictions,
+        RunMode::InTime,
+    )
 }
 
 /// Runs a host's program with the race detector.
@@ -96,12 +103,19 @@ fn run_watched(
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
 ) -> Ran {
-    run_as(platform, host, command, channels, evictions, How::Watched)
+    run_as(
+        platform,
+        host,
+        command,
+        channels,
+        evictions,
+        RunMode::Watched,
+    )
 }
 
 /// Mode of a run: timed, timed with the race detector, or functional.
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum RunMode {
     InTime,
     Watched,
     Fast,
@@ -113,7 +127,7 @@ fn run_as(
     command: &str,
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
-    how: How,
+    how: RunMode,
 ) -> Ran {
     let image = Image::read(host).expect("it is a program");
     let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
@@ -123,21 +137,23 @@ fn run_as(
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
     match how {
-        How::InTime => {}
-        How::Watched => machine.watch(),
-        How::Fast => machine.go_without_time(),
+        RunMode::InTime => {}
+        RunMode::Watched => machine.watch(),
+        RunMode::Fast => machine.go_without_time(),
     }
     // Requested long runs have no limit on events.
     let most = match std::env::var_os("COHKIT_WORDS") {
         Some(_) => u64::MAX,
         None => 1_000_000_000,
     };
-    let mut written = Written::default();
+    let mut written = CollectedOutput::default();
     let mut happened = Vec::new();
     loop {
         let found = machine.run(1 << 16, &mut written);
         let ends = match &found {
-            Some(Happened::Refused { .. } | Happened::Stopped { .. } | Happened::Race(_)) => false,
+            Some(RunOutcome::Refused { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_)) => {
+                false
+            }
             Some(_) => true,
             None => machine.instructions() > most,
         };

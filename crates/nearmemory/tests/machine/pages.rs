@@ -1,7 +1,7 @@
 //! Address translation of host cores: a TLB miss costs a page walk, and a prefetch that misses the TLB does nothing.
 
 use crate::{compile, require, run, Ran};
-use cohkit_nearmemory::{Happened, Platform};
+use cohkit_nearmemory::{Platform, RunOutcome};
 
 const ROUNDS: u64 = 1000;
 const PAGES: u64 = 8;
@@ -13,7 +13,7 @@ fn ran(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> Ran {
     }
     let room = platform.llc.value;
     let ran = run(&platform, program, &rounds.to_string(), &[], None);
-    assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+    assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
     assert!(ran.text.ends_with(&format!("\nlast cache: {room} bytes\n")));
     ran
 }

@@ -1,7 +1,7 @@
 //! Programs and library functions in their intended use.
 
-use crate::{compile, require, root, run, run_as, run_watched, How};
-use cohkit_nearmemory::{Evictions, Happened, Platform};
+use crate::{compile, require, root, run, run_as, run_watched, RunMode};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 #[test]
 fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
@@ -22,10 +22,10 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
             "{every:?}: {:?}",
             ran.happened
         );
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
         // The race detector changes nothing and reports nothing.
         let watched = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
-        assert_eq!(watched.happened, [Happened::Exit(0)]);
+        assert_eq!(watched.happened, [RunOutcome::Exit(0)]);
         assert_eq!(watched.counters, ran.counters);
         assert_eq!(
             every.is_some(),
@@ -64,7 +64,7 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         let ran = run_watched(&platform, &host, &command, &[("relay", &relay)], evictions);
         let said = format!("{words} words, with 10 and 11\n");
         assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
         if kind == "4" {
             // Lines between cores are announced by at least one word per `lines / 2` lines, and at most one word per
             // line.
@@ -114,8 +114,8 @@ fn what_a_line_pipe_between_cores_forgets_is_found() {
         std::fs::write(place.join("far-pipe.h"), right.replace(part, wrong)).expect("room");
         let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
         let ran = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
-        let told = |happened: &Happened| {
-            matches!(happened, Happened::Race(_) | Happened::Stopped { .. } | Happened::Exit(1))
+        let told = |happened: &RunOutcome| {
+            matches!(happened, RunOutcome::Race(_) | RunOutcome::Stopped { .. } | RunOutcome::Exit(1))
         };
         assert!(ran.happened.iter().any(told), "{wrong}: {:?} {}", ran.happened, ran.text);
     }
@@ -145,9 +145,16 @@ fn programs_do_the_same_without_time() {
         for every in [None, Some(5)] {
             let evictions = every.map(|every| Evictions { every, seed: 1 });
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
-            let ran = run_as(&platform, &host, arguments, &channels, evictions, How::Fast);
+            let ran = run_as(
+                &platform,
+                &host,
+                arguments,
+                &channels,
+                evictions,
+                RunMode::Fast,
+            );
             let told = format!("{name} {arguments} {every:?}: {}", ran.text);
-            assert_eq!(ran.happened, [Happened::Exit(0)], "{told}");
+            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{told}");
             let last = ran.text.lines().last().expect("a line");
             assert!(last.starts_with(said), "{told}");
         }
@@ -161,10 +168,10 @@ fn loads_of_a_line_on_its_way_get_what_was_stored_before_them_and_nothing_behind
     }
     let source = "crates/nearmemory/tests/programs/order-host.c";
     let program = compile("host", source, &[]);
-    for how in [How::InTime, How::Fast] {
+    for how in [RunMode::InTime, RunMode::Fast] {
         let ran = run_as(&Platform::enzian(), &program, "order", &[], None, how);
         assert_eq!(ran.text, "0 3 0x30004 9\n");
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
     }
 }
 
@@ -178,13 +185,13 @@ fn what_a_host_has_of_the_pipes_of_a_program_before_is_nothing_of_the_next_one()
     let mut small = Platform::enzian();
     small.scratchpad.value = 420;
     for (platform, how) in [
-        (Platform::enzian(), How::InTime),
-        (Platform::enzian(), How::Fast),
-        (small, How::InTime),
+        (Platform::enzian(), RunMode::InTime),
+        (Platform::enzian(), RunMode::Fast),
+        (small, RunMode::InTime),
     ] {
         let ran = run_as(&platform, &host, "", &[("again", &again)], None, how);
         assert_eq!(ran.text, "each sum is right\n");
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
     }
 }
 
@@ -199,7 +206,7 @@ fn programs_of_several_sources_have_one_library() {
     let channels: [(&str, &[u8]); 1] = [("parts", &parts)];
     let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
     assert_eq!(ran.text, "all is right\n");
-    assert_eq!(ran.happened, [Happened::Exit(0)]);
+    assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
 }
 
 #[test]
@@ -216,7 +223,7 @@ fn streams_of_four_cores_leave_the_host_room_and_what_a_program_leaves_is_nobody
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
             let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
             assert_eq!(ran.text, "all is right\n", "{name}");
-            assert_eq!(ran.happened, [Happened::Exit(0)]);
+            assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
         }
     }
 }
@@ -234,13 +241,13 @@ fn a_core_sends_one_stream_behind_the_other_by_the_same_lines() {
     let streams = compile("channel", "crates/nearmemory/tests/programs/streams.c", &[]);
     let evictions = Some(Evictions { every: 20, seed: 1 });
     for (evictions, how) in [
-        (None, How::InTime),
-        (None, How::Fast),
-        (evictions, How::InTime),
+        (None, RunMode::InTime),
+        (None, RunMode::Fast),
+        (evictions, RunMode::InTime),
     ] {
         let channels = [("streams", &streams[..])];
         let ran = run_as(&Platform::enzian(), &host, "", &channels, evictions, how);
         assert_eq!(ran.text, "all lines are right\n");
-        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
     }
 }

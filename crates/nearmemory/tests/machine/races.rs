@@ -1,8 +1,8 @@
 //! The race detector finds each seeded fault of cache management at the lines of both programs, and reports nothing for
 //! correct programs. The programs of the other tests are checked as well.
 
-use crate::{compile, require, root, run_as, run_watched, How, Ran};
-use cohkit_nearmemory::{Evictions, Happened, Platform, Who, Wrong};
+use crate::{compile, require, root, run_as, run_watched, Ran, RunMode};
+use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome, Wrong};
 use cohkit_riscv::elf;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn found_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
     let channel = compile("channel", &format!("{programs}/{name}.c"), definitions);
     let channels: [(&str, &[u8]); 1] = [(name, &channel)];
     let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
-    let end = Some(&Happened::Exit(0));
+    let end = Some(&RunOutcome::Exit(0));
     assert_eq!(ran.happened.last(), end, "{name} {definitions:?}");
     places(&ran, &host, &channel, &root().join(programs))
 }
@@ -131,7 +131,7 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
         &[("forgets", &channel)],
         evictions,
     );
-    assert_eq!(ran.happened.last(), Some(&Happened::Exit(0)), "{fault}");
+    assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(0)), "{fault}");
     let own = root().join("crates/nearmemory/tests/programs");
     places(&ran, &host, &channel, &own)
 }
@@ -141,8 +141,8 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
 fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
     let place = |site: &cohkit_nearmemory::Site| {
         let program = match site.who {
-            Who::Host(_) => host,
-            Who::Mcc(_) => channel,
+            CoreId::Host(_) => host,
+            CoreId::Mcc(_) => channel,
         };
         let library = root().join("nearmemory");
         let mut lines = elf::lines(program, site.pc).into_iter();
@@ -156,7 +156,7 @@ fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, Str
         line.trim().to_string()
     };
     let races = ran.happened.iter().filter_map(|happened| match happened {
-        Happened::Race(race) => Some((race.wrong, place(&race.second), place(&race.first))),
+        RunOutcome::Race(race) => Some((race.wrong, place(&race.second), place(&race.first))),
         _ => None,
     });
     let mut races: Vec<_> = races.collect();
@@ -246,10 +246,10 @@ fn nothing_is_told_of_programs_that_ship() {
     }
     let host = compile("host", "nearmemory/programs/measure-host.c", &[]);
     let measure = compile("channel", "nearmemory/programs/measure.c", &[]);
-    for how in [How::Watched, How::Fast] {
+    for how in [RunMode::Watched, RunMode::Fast] {
         let channels: [(&str, &[u8]); 1] = [("measure", &measure)];
         let ran = run_as(&Platform::enzian(), &host, "", &channels, None, how);
-        assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
     }
 }
 

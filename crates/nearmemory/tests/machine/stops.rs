@@ -1,8 +1,8 @@
 //! Programs that are rejected, stopped, or end, and the states that their hosts observe.
 
-use crate::{compile, require, root, run, run_as, run_watched, How, Ran};
+use crate::{compile, require, root, run, run_as, run_watched, Ran, RunMode};
 use cohkit_nearmemory::host::SCRATCHPADS;
-use cohkit_nearmemory::{Evictions, Happened, Platform, Who};
+use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
 
 #[test]
@@ -37,13 +37,13 @@ fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
             &[("stray", &stray)],
             None,
         );
-        let [Happened::Stopped {
+        let [RunOutcome::Stopped {
             mcc: 0,
             name,
             exception,
             pc,
             ..
-        }, Happened::Exit(0)] = &ran.happened[..]
+        }, RunOutcome::Exit(0)] = &ran.happened[..]
         else {
             panic!("{what}: {:?} {}", ran.happened, ran.text);
         };
@@ -76,7 +76,7 @@ fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
     }
     // Permitted accesses succeed.
     let ran = run(&platform, &host, "8", &[("stray", &stray)], None);
-    assert_eq!(ran.happened, [Happened::Exit(0)]);
+    assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
     assert_eq!(
         ran.text,
         "state 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n"
@@ -96,7 +96,8 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         &["-DELSEWHERE"],
     );
     let ran = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
-    let [Happened::Refused { mcc: 0, reason, .. }, Happened::Exit(1)] = &ran.happened[..] else {
+    let [RunOutcome::Refused { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &ran.happened[..]
+    else {
         panic!("{:?} {}", ran.happened, ran.text);
     };
     assert!(
@@ -117,7 +118,7 @@ fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stoppe
         let evictions = every.map(|every| Evictions { every, seed: 1 });
         let channels: [(&str, &[u8]); 1] = [("locks", &locks)];
         let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
-        assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
         assert_eq!(ran.text, "all is right\n");
         // 200 write-backs and 200 reads, twice.
         assert!(ran.counter("mcc 0: requests of the host held") >= 800);
@@ -133,10 +134,10 @@ fn a_program_has_ended_once_its_copies_have() {
     let host = compile("host", &format!("{programs}/unwaited-host.c"), &[]);
     let unwaited = compile("channel", &format!("{programs}/unwaited.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("unwaited", &unwaited)];
-    for how in [How::InTime, How::Fast, How::Watched] {
+    for how in [RunMode::InTime, RunMode::Fast, RunMode::Watched] {
         let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
         assert_eq!(ran.text, "all is right\n", "{how:?}: {:?}", ran.happened);
-        let [Happened::Stopped { mcc: 0, .. }, Happened::Exit(0)] = &ran.happened[..] else {
+        let [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)] = &ran.happened[..] else {
             panic!("{how:?}: {:?}", ran.happened);
         };
     }
@@ -151,9 +152,9 @@ fn lines_that_several_print_are_whole_and_none_is_lost_whoever_is_stopped() {
     let host = compile("host", &format!("{programs}/prints-host.c"), &[]);
     let prints = compile("channel", &format!("{programs}/prints.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("prints", &prints)];
-    for how in [How::InTime, How::Fast] {
+    for how in [RunMode::InTime, RunMode::Fast] {
         let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
-        assert_eq!(ran.happened.last(), Some(&Happened::Exit(0)), "{how:?}");
+        assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(0)), "{how:?}");
         let mut text = ran.text;
         for who in ["host", "core 0", "core 1", "core 2", "core 3"] {
             for i in 0..5 {
@@ -175,16 +176,16 @@ fn a_core_that_sends_to_one_that_ends_goes_on() {
     let host = compile("host", &format!("{programs}/astray-host.c"), &[]);
     let astray = compile("channel", &format!("{programs}/astray.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("astray", &astray)];
-    for how in [How::InTime, How::Fast] {
+    for how in [RunMode::InTime, RunMode::Fast] {
         let ran = run_as(&Platform::enzian(), &host, "5", channels, None, how);
-        assert_eq!(ran.happened, [Happened::Exit(0)], "{how:?}");
+        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{how:?}");
         assert_eq!(ran.text, "state 3\n", "{how:?}");
         assert_eq!(ran.counter("mcc 0: words sent"), 1500, "{how:?}");
     }
 }
 
 /// Runs a program that may wait forever, compiled with the given definitions on both sides.
-fn gone(host: &[&str], channel: &[&str], evictions: Option<Evictions>, how: How) -> Ran {
+fn gone(host: &[&str], channel: &[&str], evictions: Option<Evictions>, how: RunMode) -> Ran {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/gone-host.c"), host);
     let channel = compile("channel", &format!("{programs}/gone.c"), channel);
@@ -200,29 +201,29 @@ fn polling_without_a_possible_writer_ends_the_run() {
     let evictions = Some(Evictions { every: 7, seed: 1 });
     for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
         for (evictions, how) in [
-            (None, How::InTime),
-            (None, How::Fast),
-            (None, How::Watched),
-            (evictions, How::InTime),
+            (None, RunMode::InTime),
+            (None, RunMode::Fast),
+            (None, RunMode::Watched),
+            (evictions, RunMode::InTime),
         ] {
             let ran = gone(host, channel, evictions, how);
-            let [Happened::Polling(polls)] = &ran.happened[..] else {
+            let [RunOutcome::Polling(polls)] = &ran.happened[..] else {
                 panic!("{host:?} {evictions:?} {how:?}: {:?}", ran.happened);
             };
             let [poll] = polls[..] else {
                 panic!("{polls:?}")
             };
-            assert_eq!((poll.who, poll.at), (Who::Host(0), Some(SCRATCHPADS)));
+            assert_eq!((poll.who, poll.at), (CoreId::Host(0), Some(SCRATCHPADS)));
             assert!(ran.counter("host: instructions") < 1_000_000);
         }
     }
     // Both sides wait for each other.
-    let ran = gone(&["-DWAITS"], &["-DWAITS"], None, How::InTime);
-    let [Happened::Polling(polls)] = &ran.happened[..] else {
+    let ran = gone(&["-DWAITS"], &["-DWAITS"], None, RunMode::InTime);
+    let [RunOutcome::Polling(polls)] = &ran.happened[..] else {
         panic!("{:?}", ran.happened);
     };
-    let cores: Vec<Who> = polls.iter().map(|poll| poll.who).collect();
-    assert_eq!(cores, [Who::Host(0), Who::Mcc(0)]);
+    let cores: Vec<CoreId> = polls.iter().map(|poll| poll.who).collect();
+    assert_eq!(cores, [CoreId::Host(0), CoreId::Mcc(0)]);
 }
 
 #[test]
@@ -231,9 +232,9 @@ fn polling_that_ends_late_goes_on() {
         return;
     }
     for late in ["-DLATE", "-DBUSY"] {
-        for how in [How::InTime, How::Fast] {
+        for how in [RunMode::InTime, RunMode::Fast] {
             let ran = gone(&["-DWAITS"], &[late], None, how);
-            assert_eq!(ran.happened, [Happened::Exit(0)], "{late} {how:?}");
+            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{late} {how:?}");
         }
     }
 }

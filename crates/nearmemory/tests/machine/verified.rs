@@ -1,8 +1,8 @@
 //! The measuring programs: their results are correct under any evictions, in timed and functional mode. No race is
 //! reported, and each program detects a fault in its near-memory part.
 
-use crate::{compile, require, root, run_as, How, Ran};
-use cohkit_nearmemory::{Evictions, Happened, Platform};
+use crate::{compile, require, root, run_as, Ran, RunMode};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 /// Programs with their arguments and the number of results that they print.
 const PROGRAMS: &[(&str, &str, usize)] = &[
@@ -29,7 +29,7 @@ fn run(
     arguments: &str,
     channel: &[u8],
     evictions: Option<Evictions>,
-    how: How,
+    how: RunMode,
 ) -> Ran {
     let source = format!("nearmemory/programs/{program}-host.c");
     let host = compile("host", &source, &[]);
@@ -42,7 +42,7 @@ fn run_host(
     arguments: &str,
     channel: &[u8],
     evictions: Option<Evictions>,
-    how: How,
+    how: RunMode,
 ) -> Ran {
     let mut platform = Platform::enzian();
     platform.set("host.cores", "4").expect("it can be set");
@@ -67,15 +67,15 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
         let source = format!("nearmemory/programs/{program}.c");
         let channel = compile("channel", &source, &[]);
         for (how, every) in [
-            (How::Watched, None),
-            (How::Watched, Some(50)),
-            (How::Fast, None),
-            (How::Fast, Some(50)),
+            (RunMode::Watched, None),
+            (RunMode::Watched, Some(50)),
+            (RunMode::Fast, None),
+            (RunMode::Fast, Some(50)),
         ] {
             let evictions = every.map(|every| Evictions { every, seed: 1 });
             let ran = run(program, arguments, &channel, evictions, how);
             let told = format!("{program} {how:?} {every:?}: {}", ran.text);
-            assert_eq!(ran.happened, [Happened::Exit(0)], "{told}");
+            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{told}");
             let lines: Vec<&str> = ran.text.lines().collect();
             assert_eq!(lines.len(), results, "{told}");
             for line in lines {
@@ -199,7 +199,7 @@ fn check_fault(
     (program, right, wrong): (&str, &str, &str),
     arguments: &str,
     changed_end: &str,
-    hows: &[How],
+    hows: &[RunMode],
 ) {
     let folder = tempfile::tempdir().expect("a folder");
     let part = |end: &str, flags: &str| {
@@ -216,7 +216,7 @@ fn check_fault(
     let (host, channel) = (part("-host", "host"), part("", "channel"));
     for &how in hows {
         let ran = run_host(&host, program, arguments, &channel, None, how);
-        assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{wrong}");
+        assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(1)), "{wrong}");
         assert!(ran.text.contains("wrong: "), "{wrong}: {}", ran.text);
     }
 }
@@ -229,7 +229,7 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
     for &fault in FAULTS {
         let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
         let arguments = known.next_back().expect("it is one of them").1;
-        check_fault(fault, arguments, "", &[How::Watched, How::Fast]);
+        check_fault(fault, arguments, "", &[RunMode::Watched, RunMode::Fast]);
     }
 }
 
@@ -241,6 +241,6 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
     for &fault in HOST_FAULTS {
         let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
         let arguments = known.expect("it is one of them").1;
-        check_fault(fault, arguments, "-host", &[How::Fast]);
+        check_fault(fault, arguments, "-host", &[RunMode::Fast]);
     }
 }

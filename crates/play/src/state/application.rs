@@ -7,7 +7,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    pub(super) fn tell(&mut self, way: Way, event: Event) {
+    pub(super) fn tell(&mut self, way: MemoryChannel, event: Event) {
         self.state.coming.push((way, event));
         // Events of different kinds or lines are unordered.
         self.state.coming.sort_by_key(|&(way, _)| way);

@@ -2,7 +2,7 @@
 
 use super::*;
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Around, Bytes, Sending};
+use cohkit_system::agent::{self, Bytes, RemoteContext, Sending};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -15,7 +15,7 @@ where
         remote: u8,
         event: Cause,
     ) -> Result<Option<Reaction>, Violation> {
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender: None,
@@ -29,7 +29,7 @@ where
         &self,
         line: Line,
         remote: u8,
-        occasion: Occasion,
+        occasion: Trigger,
     ) -> Result<(Outcome, Option<Reaction>), Violation> {
         let before = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let protocol = self.of.game.protocol;
@@ -263,7 +263,7 @@ where
     pub(super) fn arrives(&mut self, line: Line, place: usize) -> Result<bool, Violation> {
         let flight = self.state.lines[line as usize].flights[place].clone();
         if !flight.to_home {
-            let occasion = Occasion {
+            let occasion = Trigger {
                 home: 0,
                 event: Cause::Message(flight.message),
                 sender: None,
@@ -448,7 +448,7 @@ struct AroundCache<'r, 'm, 'a, S: Scenario> {
     ended: Option<(usize, u64)>,
 }
 
-impl<S: Scenario> Around for AroundCache<'_, '_, '_, S>
+impl<S: Scenario> RemoteContext for AroundCache<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,

@@ -2,7 +2,7 @@
 
 use super::*;
 use cohkit_protocol::rows::event_words;
-use cohkit_system::agent::{self, AroundHome, Bytes, Sending, Taken, Wish};
+use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, Sending};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -11,7 +11,7 @@ where
 {
     /// Offers a message to the home. Returns false if the home stalls it.
     pub(super) fn home_takes(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: Cause::Message(flight.message),
             sender: Some(flight.remote.into()),
@@ -22,7 +22,7 @@ where
     }
 
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender: None,
@@ -61,7 +61,7 @@ where
 
     pub(super) fn local(&mut self, unit: usize, place: usize) -> Result<bool, Violation> {
         let (line, local) = self.state.units[unit].locals[place];
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: local.map_or(Cause::Unlock, Cause::Local),
             sender: None,
@@ -79,7 +79,7 @@ where
     pub(super) fn home_event(
         &mut self,
         line: Line,
-        occasion: Occasion,
+        occasion: Trigger,
         words: Option<&Words>,
     ) -> Result<bool, Violation> {
         let game = self.of.game;
@@ -115,7 +115,7 @@ where
                 .state
                 .coming
                 .iter()
-                .any(|&(way, _)| way == Way::Told(line))
+                .any(|&(way, _)| way == MemoryChannel::Told(line))
         {
             return Ok(false);
         }
@@ -133,7 +133,7 @@ where
         self.state.lines[line as usize].home = reaction.next;
         let of = self.of;
         let brought = words.map(|words| Some(words.clone()));
-        let taken = Taken {
+        let taken = HomeInput {
             message: match occasion.event {
                 Cause::Message(message) => Some(message),
                 _ => None,
@@ -147,7 +147,7 @@ where
         };
         agent::home(game.protocol, &of.facts, reaction.acts, taken, &mut around)?;
         if from != to {
-            self.tell(Way::Told(line), Event::Changed { line, from, to });
+            self.tell(MemoryChannel::Told(line), Event::Changed { line, from, to });
         }
         Ok(true)
     }
@@ -186,7 +186,7 @@ where
         place.reading = Progress::Waiting;
         let mut granted = place.home.clone();
         let has = self.of.known(&granted);
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: Cause::MemoryData(0),
             sender: None,
@@ -200,7 +200,7 @@ where
             _ => Right::None,
         };
         let wants = if wants > has { wants } else { Right::None };
-        self.tell(Way::Read(line), Event::Read { line, wants, has });
+        self.tell(MemoryChannel::Read(line), Event::Read { line, wants, has });
     }
 
     /// Starts a write to memory, or to the application that serves the line.
@@ -213,7 +213,10 @@ where
         if self.of.placement.serves(line) {
             place.writing = Progress::Waiting;
             let keeps = self.of.known(&place.home);
-            self.tell(Way::Write(line), Event::Write { line, words, keeps });
+            self.tell(
+                MemoryChannel::Write(line),
+                Event::Write { line, words, keeps },
+            );
         } else {
             place.writing = Progress::Busy;
         }
@@ -249,7 +252,7 @@ where
             operation,
             dirty,
         };
-        self.tell(Way::Told(line), done);
+        self.tell(MemoryChannel::Told(line), done);
         Ok(())
     }
 }
@@ -260,7 +263,7 @@ struct AtHome<'r, 'm, 'a, S: Scenario> {
     line: Line,
 }
 
-impl<S: Scenario> AroundHome for AtHome<'_, '_, '_, S>
+impl<S: Scenario> HomeContext for AtHome<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -330,15 +333,15 @@ where
         Err(AT_ONCE.into())
     }
 
-    fn start(&mut self, wish: Wish<Option<Words>>) -> Result<(), Violation> {
+    fn start(&mut self, wish: MemoryOp<Option<Words>>) -> Result<(), Violation> {
         match wish {
-            Wish::Read => self.transition.start_read(self.line),
-            Wish::Write(Some(words)) => self.transition.start_write(self.line, words),
-            Wish::Write(None) => {
+            MemoryOp::Read => self.transition.start_read(self.line),
+            MemoryOp::Write(Some(words)) => self.transition.start_write(self.line, words),
+            MemoryOp::Write(None) => {
                 let line = self.line;
                 return Err(format!("the home writes line {line} without bytes"));
             }
-            Wish::Store { .. } => return Err(SENT.into()),
+            MemoryOp::Store { .. } => return Err(SENT.into()),
         }
         Ok(())
     }

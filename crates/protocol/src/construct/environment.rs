@@ -5,7 +5,7 @@
 
 use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
-use crate::execute::{Act, Machine, Occasion, Outcome};
+use crate::execute::{Act, Machine, Outcome, Trigger};
 use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ pub struct Move {
 
 /// Reason why the silent moves of a setting cannot be determined.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum MoveError {
     /// This message is delivered in a state without a rule for it.
     Unexpected(MessageId),
     /// This move exceeds the bound of messages in flight.
@@ -55,7 +55,7 @@ pub enum Trouble {
 }
 
 /// Silent moves of one setting, or the reason why they cannot be determined.
-type Moves = Rc<Result<Vec<Move>, Trouble>>;
+type Moves = Rc<Result<Vec<Move>, MoveError>>;
 
 /// The remote's rules and the channels, as an automaton over settings.
 pub struct Environment<'a> {
@@ -269,7 +269,7 @@ impl<'a> Environment<'a> {
     #[allow(clippy::type_complexity)]
     fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
         let (sender, own, fields) = (None, Some(0), &[][..]);
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender,
@@ -301,7 +301,7 @@ impl<'a> Environment<'a> {
         moves
     }
 
-    fn find_moves(&mut self, id: SettingId) -> Result<Vec<Move>, Trouble> {
+    fn find_moves(&mut self, id: SettingId) -> Result<Vec<Move>, MoveError> {
         let setting = self.setting(id).clone();
         let mut moves = Vec::new();
         for (access, _) in Access::ALL {
@@ -327,7 +327,7 @@ impl<'a> Environment<'a> {
                 }
                 let event = Event::Message(message);
                 match self.react(setting.state, event) {
-                    None => return Err(Trouble::Unexpected(message)),
+                    None => return Err(MoveError::Unexpected(message)),
                     Some(None) => {}
                     Some(Some((sends, next))) => {
                         let mut after = Setting {
@@ -348,7 +348,7 @@ impl<'a> Environment<'a> {
         mut after: Setting,
         event: Event,
         sends: Vec<MessageId>,
-    ) -> Result<Move, Trouble> {
+    ) -> Result<Move, MoveError> {
         for &message in &sends {
             self.put(&mut after, message);
         }
@@ -356,7 +356,7 @@ impl<'a> Environment<'a> {
         let to = self.intern(after);
         let step = Move { event, sends, to };
         if crowded {
-            return Err(Trouble::TooMany(step));
+            return Err(MoveError::TooMany(step));
         }
         Ok(step)
     }

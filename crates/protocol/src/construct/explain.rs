@@ -3,7 +3,7 @@
 //! A home observes a sequence of inputs and its own actions. Several runs of the remotes may be consistent with it.
 //! [`explain`] finds a shortest one that ends with a given remote in a given setting.
 
-use super::environment::{Environment, Move, SettingId, Trouble};
+use super::environment::{Environment, Move, MoveError, SettingId};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::MessageId;
@@ -152,7 +152,7 @@ fn find(
                     reach((position, step.to), Some(step.clone()));
                 }
             }
-            Err(Trouble::TooMany(step)) if Some(step.to) == target => {
+            Err(MoveError::TooMany(step)) if Some(step.to) == target => {
                 reach((position, step.to), Some(step.clone()))
             }
             Err(_) => {}

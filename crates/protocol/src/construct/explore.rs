@@ -1,12 +1,12 @@
 //! Exploration of all reachable states of a home, by running its program on every possible input.
 
-use super::environment::{SettingId, Trouble};
+use super::environment::{MoveError, SettingId};
 use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeId, Stop};
 use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
-use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
+use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use crate::policy::{Policy, Stall, When};
 use crate::protocol::{Carries, Class, MessageId, Right};
 use cohkit_base::words::counted;
@@ -210,7 +210,7 @@ impl Explorer<'_, '_> {
             }
         }
         let mut after = self.graph.states[state as usize].clone();
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender,
@@ -304,7 +304,7 @@ impl Explorer<'_, '_> {
         let remotes = self.graph.remotes;
         let agent = &protocol.remote.name;
         match stop {
-            Stop::Trouble(setting, Trouble::Unexpected(message)) => {
+            Stop::Trouble(setting, MoveError::Unexpected(message)) => {
                 let state = self.knowledge.environment.setting(setting).state;
                 let state = &protocol.remote.states[state.index()].name;
                 let name = self.name(message).to_string();
@@ -327,7 +327,7 @@ impl Explorer<'_, '_> {
                     explanations: vec![sequence],
                 })
             }
-            Stop::Trouble(_, Trouble::TooMany(step)) => {
+            Stop::Trouble(_, MoveError::TooMany(step)) => {
                 let setting = step.to;
                 let limit = self.knowledge.environment.in_flight_limit();
                 let shown = self.knowledge.environment.show(setting);

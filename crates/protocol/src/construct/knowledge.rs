@@ -1,6 +1,6 @@
 //! Knowledge sets: all settings of one remote that are consistent with the home's observations.
 
-use super::environment::{Environment, SettingId, Trouble};
+use super::environment::{Environment, MoveError, SettingId};
 use crate::protocol::{Class, MessageId, Right};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub struct Facts {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// The remote's silent moves in this setting cannot be determined.
-    Trouble(SettingId, Trouble),
+    Trouble(SettingId, MoveError),
     /// A forward is unanswered in the first setting, and none in the second.
     LostCount(SettingId, SettingId),
 }

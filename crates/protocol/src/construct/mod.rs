@@ -15,7 +15,7 @@
 //! Knowledge factors per remote, because remotes interact only through the home. So the constructed home of any number
 //! of remotes is one table per remote *kind* plus the transaction in progress; the product is never built.
 
-pub mod again;
+pub mod construction_cache;
 pub mod drain;
 pub mod environment;
 pub mod explain;
@@ -195,7 +195,9 @@ pub fn construct_until<'a>(
 pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, ConstructionError> {
     match &protocol.home {
         Home::Controller(home) => Ok(home.clone()),
-        Home::Policy(_) => Ok(again::constructed(protocol, remotes)?.0.clone()),
+        Home::Policy(_) => Ok(construction_cache::constructed(protocol, remotes)?
+            .0
+            .clone()),
     }
 }
 

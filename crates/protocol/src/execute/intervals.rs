@@ -5,7 +5,7 @@
 use super::members::WORD;
 use super::Run;
 use crate::controller::{Expression, Operator, Set};
-use crate::terms::{Over, Type, VariableId};
+use crate::terms::{IndexDomain, Type, VariableId};
 
 /// Number of slots compared at a time.
 const TOGETHER: usize = 32;
@@ -120,7 +120,7 @@ impl Run<'_, '_, '_> {
             (0, Some(then)) => (over, usize::from(then.count(self.machine.remotes))),
             (_, then) => (then?, 1),
         };
-        if indexed != Over::Remotes {
+        if indexed != IndexDomain::Remotes {
             return None;
         }
         let first = self.machine.slot(variable.0) + self.element(variable, at).ok()?;
@@ -146,7 +146,7 @@ impl Run<'_, '_, '_> {
 mod tests {
     use super::super::members::{words, Members};
     use super::super::values::{Registers, Values};
-    use super::super::{Machine, Occasion};
+    use super::super::{Machine, Trigger};
     use super::*;
     use crate::controller::{Controller, Event, Initial, State, Variable};
     use crate::protocol::Right;
@@ -164,9 +164,9 @@ mod tests {
             of: Element::Range { max: 3 },
         };
         let types = [
-            array(Over::Remotes, None),
-            array(Over::Remotes, Some(Over::Numbers(EPOCHS))),
-            array(Over::Numbers(EPOCHS), Some(Over::Remotes)),
+            array(IndexDomain::Remotes, None),
+            array(IndexDomain::Remotes, Some(IndexDomain::Numbers(EPOCHS))),
+            array(IndexDomain::Numbers(EPOCHS), Some(IndexDomain::Remotes)),
             Type::RemoteSet,
             Type::Remote,
             Type::Range { max: EPOCHS - 1 },
@@ -277,7 +277,7 @@ mod tests {
             machine: &machine,
             state: 0,
             values: &mut values,
-            occasion: Occasion {
+            occasion: Trigger {
                 event: Event::MemoryDone,
                 sender: Some(20),
                 own: None,

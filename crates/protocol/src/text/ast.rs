@@ -41,7 +41,7 @@ pub(super) enum Item<'a> {
     Remote(Agent<'a>),
     Home(Agent<'a>),
     System(Name<'a>, Block<SystemItem<'a>>),
-    Accesses(Block<Kept<'a>>),
+    Accesses(Block<AccessOrder<'a>>),
     Guarantee(Guarantee, Span),
     /// In a file that composes others: a used file, a node, and a system over all spaces.
     Use(Use<'a>),
@@ -66,7 +66,7 @@ pub(super) enum SystemItem<'a> {
 
 /// Program order of one access: clauses `before` (true) or `after` (false) with the other accesses. None means all.
 #[derive(Debug)]
-pub(super) struct Kept<'a> {
+pub(super) struct AccessOrder<'a> {
     pub access: Name<'a>,
     pub kept: Vec<(bool, Vec<Name<'a>>)>,
 }

@@ -46,14 +46,14 @@ pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
 /// # Errors
 ///
 /// As [`parse`]; or a sentence if the file has no size of a given name, or a value is out of range.
-pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsized> {
+pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, ParameterError> {
     let mut sink = Sink::default();
     if !diagnostic::readable(text, &mut sink) {
-        return Err(Unsized::Text(sink.finish()));
+        return Err(ParameterError::Text(sink.finish()));
     }
     let tokens = lexer::lex(text, &mut sink);
     if let Some(stranger) = parser::stranger(text, &tokens) {
-        return Err(Unsized::Text(vec![stranger]));
+        return Err(ParameterError::Text(vec![stranger]));
     }
     let mut parser = parser::Parser::with_sizes(text, &tokens, sizes, &mut sink);
     parser.most_homes = MOST_SIMULATED.into();
@@ -68,12 +68,12 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
         let near = did_you_mean(name, known.iter().copied());
         let known = known.join(", ");
         let what = format!("the text has no size `{name}`; {near}it has {known}");
-        return Err(Unsized::Size(what));
+        return Err(ParameterError::Size(what));
     }
     let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);
     if let Some((_, homes)) = homes.filter(|(_, homes)| !(1..=MOST_SIMULATED).contains(homes)) {
         let what = format!("homes must be 1 to {MOST_SIMULATED}, not {homes}");
-        return Err(Unsized::Size(what));
+        return Err(ParameterError::Size(what));
     }
     if let Some((_, bytes)) = sizes.iter().find(|(name, _)| name == LINE) {
         let lines = file.items.iter_mut().filter_map(|item| match item {
@@ -87,7 +87,7 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
     let diagnostics = sink.finish();
     match protocol.filter(|_| diagnostics.is_empty()) {
         Some(protocol) => Ok(protocol),
-        None => Err(Unsized::Text(diagnostics)),
+        None => Err(ParameterError::Text(diagnostics)),
     }
 }
 
@@ -99,7 +99,7 @@ const MOST_SIMULATED: u16 = 512;
 
 /// Reason why a file cannot be parsed with overridden sizes.
 #[derive(Clone, Debug)]
-pub enum Unsized {
+pub enum ParameterError {
     /// Errors of the file itself, or with the overridden sizes.
     Text(Vec<Diagnostic>),
     /// Error of the overrides, in one sentence.

@@ -12,7 +12,7 @@ use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
-use crate::terms::{Element, Over};
+use crate::terms::{Element, IndexDomain};
 use cohkit_base::words::nearest;
 
 mod agent;
@@ -679,14 +679,14 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// Parses the program order of one access.
-    fn kept(&mut self) -> Parse<Kept<'a>> {
+    fn kept(&mut self) -> Parse<AccessOrder<'a>> {
         self.production("kept");
         let access = self.name("an access")?;
         let mut kept = Vec::new();
         loop {
             let before = self.word() == "before";
             if !before && !kept.is_empty() && self.word() != "after" {
-                return Ok(Kept { access, kept });
+                return Ok(AccessOrder { access, kept });
             }
             if !self.eat_word("before") && !self.eat_word("after") {
                 return self.expected("`after` or `before`");

@@ -8,20 +8,20 @@ use crate::controller::MEMORY_WRITES;
 use crate::orders::{Issue, Orders};
 use crate::protocol as p;
 use crate::protocol::{
-    Behind, Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, Protocol, StateId,
+    Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol, StateId,
 };
 use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
 use rustc_hash::FxHashMap;
 
-mod about;
+mod backing_permission;
+mod bulk_transition;
 pub(super) mod composition;
 mod controller;
 mod endings;
-mod every;
 mod expression;
 mod guarantee;
 mod input_queues;
-mod lent;
+mod lineless_messages;
 mod loops;
 mod pending;
 mod policy;
@@ -191,7 +191,7 @@ struct Blocks<'f, 'a> {
     channels: Option<&'f Block<ChannelItem<'a>>>,
     messages: Option<&'f Block<Group<'a>>>,
     bounds: Option<&'f Block<(Name<'a>, Number)>>,
-    accesses: Option<&'f Block<Kept<'a>>>,
+    accesses: Option<&'f Block<AccessOrder<'a>>>,
     guarantee: Option<(Guarantee, Span)>,
     remotes: Vec<&'f Agent<'a>>,
     home: Option<&'f Agent<'a>>,
@@ -450,7 +450,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         systems,
         invariants,
     };
-    lent::judge(file, &protocol, sink);
+    backing_permission::judge(file, &protocol, sink);
     Some(protocol)
 }
 
@@ -468,7 +468,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves the program order that threads preserve.
-    fn kept(&mut self, block: &Block<Kept<'a>>) -> Orders {
+    fn kept(&mut self, block: &Block<AccessOrder<'a>>) -> Orders {
         let mut orders = Orders::NONE;
         let mut find = |name: Name<'a>| {
             let found = Issue::ALL.iter().find(|(_, issue)| *issue == name.text);
@@ -568,8 +568,12 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves `ordered M behind N`: the messages that stay behind others.
-    fn behind(&mut self, block: &Block<ChannelItem<'a>>, orders: &[Vec<ChannelId>]) -> Vec<Behind> {
-        let mut all: Vec<Behind> = Vec::new();
+    fn behind(
+        &mut self,
+        block: &Block<ChannelItem<'a>>,
+        orders: &[Vec<ChannelId>],
+    ) -> Vec<PointOrder> {
+        let mut all: Vec<PointOrder> = Vec::new();
         let mut before: FxHashMap<MessageId, Span> = FxHashMap::default();
         for item in &block.items {
             let ChannelItem::Behind {
@@ -635,7 +639,7 @@ impl<'a> Resolver<'a, '_> {
                     );
                 }
             }
-            all.push(Behind { message, earlier });
+            all.push(PointOrder { message, earlier });
         }
         all
     }

@@ -7,19 +7,19 @@
 
 mod agents;
 mod application;
+mod directed;
 mod endpoints;
-mod guide;
-mod places;
+mod illegal_traffic;
 mod ports;
+mod quiescence;
 mod registers;
-mod rest;
 mod stalls;
 mod steps;
-mod strangers;
 mod traffic;
+mod unit_resources;
 
-pub use application::{Withheld, LINES};
-use guide::{Aims, Guide};
+pub use application::{DelayedResponse, LINES};
+use directed::{CoverageTargets, DirectedLine};
 pub use traffic::{Crossing, Ports, Rate, Traffic};
 
 use super::chance::Chance;
@@ -30,10 +30,10 @@ use super::shapes::{Endpoint, Shape};
 use crate::rom::Rom;
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Carries, ChannelId, Class, MessageId, Protocol, Right};
 use cohkit_system::agent::{self, Bytes as Sent, Violation};
-use cohkit_system::plan::{Facts, Plan};
+use cohkit_system::plan::{Plan, ProtocolFacts};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Creates a short run of few lines that is directed from its start to a row, counted from the last of
-    /// [`Ways::rows`].
+    /// [`ReachabilityGraph::rows`].
     pub fn toward(aim: usize, seed: u64) -> Run {
         let mut chance = Chance::new(seed ^ 0x517c_c1b7);
         Run {
@@ -285,7 +285,7 @@ impl Line {
 
 /// Static analysis of all rows, and of each row of the remote.
 struct Rules {
-    facts: Facts,
+    facts: ProtocolFacts,
     plans: Vec<Plan>,
 }
 
@@ -332,7 +332,7 @@ struct Slice {
     beat: (Bytes, Bytes, usize),
     writes: Vec<Burst>,
     written: Option<usize>,
-    strangers: strangers::Strangers,
+    strangers: illegal_traffic::IllegalTraffic,
 }
 
 /// A home and its environment.
@@ -379,7 +379,7 @@ pub struct Bench<'a> {
     /// Permission changes that each unit must report, including those that may be lost.
     changes: Changes,
     /// Resources in use of each unit, and the number of its unconsumed messages other than requests.
-    places: Vec<places::Places>,
+    places: Vec<unit_resources::UnitResources>,
     responses: Vec<usize>,
     shape: Shape,
     /// Reference model of the endpoint.
@@ -387,8 +387,8 @@ pub struct Bench<'a> {
     /// True if the listener accepts permission changes in every cycle.
     listens: bool,
     /// Target rows, and the lines directed to one.
-    aims: Option<Aims<'a>>,
-    guides: Vec<Guide>,
+    aims: Option<CoverageTargets<'a>>,
+    guides: Vec<DirectedLine>,
     /// File of a waveform that could not be opened.
     untraced: Option<PathBuf>,
     /// True if the complete history is recorded, with the values of words.
@@ -449,7 +449,7 @@ impl<'a> Bench<'a> {
         let mut chance = Chance::new(run.seed);
         let home_machine = Machine::new(home, 1);
         let remote_machine = Machine::new(&protocol.remote, 1);
-        let facts = Facts::new(protocol, home);
+        let facts = ProtocolFacts::new(protocol, home);
         let plans = Plan::of(&protocol.remote, Some(&facts.accesses));
         let mut lines = Vec::new();
         let mut by_number = FxHashMap::default();
@@ -523,12 +523,14 @@ impl<'a> Bench<'a> {
                 // A listener that is always ready receives all reports.
                 (run.ready == 16).then(|| Changes::soon(shape.units)),
             ),
-            places: (0..all_units).map(|_| places::Places::default()).collect(),
+            places: (0..all_units)
+                .map(|_| unit_resources::UnitResources::default())
+                .collect(),
             responses: vec![0; all_units as usize],
             shape,
             listens: false,
             behind: endpoints::EndpointModel::new(shape.endpoint, run.lines),
-            aims: ways.filter(|_| !run.exact).map(|ways| Aims {
+            aims: ways.filter(|_| !run.exact).map(|ways| CoverageTargets {
                 ways,
                 next: run.aim,
                 pause: 0,

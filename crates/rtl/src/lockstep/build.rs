@@ -3,7 +3,7 @@
 use super::shapes::Shape;
 use crate::rom::Rom;
 use crate::sources::SOURCES;
-use crate::tool::{self, Asked};
+use crate::tool::{self, VersionAnswer};
 use crate::tools::VERILATOR;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -50,13 +50,13 @@ pub fn verilator() -> Result<String, BuildError> {
     let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
     let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
-        Asked::Says(version) => version,
-        Asked::Absent => {
+        VersionAnswer::Says(version) => version,
+        VersionAnswer::Absent => {
             return Err(BuildError::Missing(format!(
                 "Verilator is not installed\n  help: {help}"
             )))
         }
-        Asked::Fails(what) => {
+        VersionAnswer::Fails(what) => {
             return Err(BuildError::Unusable(format!(
                 "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {help}"
             )))

@@ -1,6 +1,6 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
-use super::bench::{Bench, Pattern, Report, Run, Withheld, Wrong, LINES};
+use super::bench::{Bench, DelayedResponse, Pattern, Report, Run, Wrong, LINES};
 use super::chance::Chance;
 use super::measure;
 use super::model::Model;
@@ -33,11 +33,11 @@ impl Setup<'_> {
         self.bench(run)?.traces()
     }
 
-    /// Plays an application that answers late; see [`Withheld`].
+    /// Plays an application that answers late; see [`DelayedResponse`].
     ///
     /// # Errors
     /// [`Failed`], also for a deadlock.
-    pub fn control_lines(&self, withheld: Withheld) -> Result<(), Failed> {
+    pub fn control_lines(&self, withheld: DelayedResponse) -> Result<(), Failed> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
             .begin(measure::settle(self))

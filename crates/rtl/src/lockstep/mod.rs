@@ -14,6 +14,6 @@ mod chance;
 pub mod changes;
 pub mod measure;
 pub mod model;
+pub mod reachability;
 pub mod setup;
 pub mod shapes;
-pub mod ways;

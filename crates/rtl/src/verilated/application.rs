@@ -6,7 +6,7 @@ use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_protocol::controller::{Controller, Local};
 use cohkit_protocol::protocol::Right;
-use cohkit_sim::agents::clocked::{Bytes, Happened, Heard};
+use cohkit_sim::agents::clocked::{ApplicationEvent, Bytes, CycleOutput};
 use cohkit_sim::data::Random;
 use cohkit_sim::message::Line;
 use rustc_hash::FxHashMap;
@@ -147,18 +147,18 @@ impl InRtl {
     }
 
     /// Handles an event that does not come from the home.
-    pub fn hears(&mut self, heard: Heard, inputs: &mut Inputs) {
+    pub fn hears(&mut self, heard: ApplicationEvent, inputs: &mut Inputs) {
         match heard {
-            Heard::Start => inputs.start = 1,
-            Heard::Stop => inputs.stop = 1,
-            Heard::Fetched { tag, bytes } => {
+            ApplicationEvent::Start => inputs.start = 1,
+            ApplicationEvent::Stop => inputs.stop = 1,
+            ApplicationEvent::Fetched { tag, bytes } => {
                 let (slice, id) = from_tag(tag);
                 let mut bursts = self.memories[slice].bursts.iter_mut();
                 if let Some(burst) = bursts.find(|burst| burst.id == id) {
                     burst.lines.push_back(bytes);
                 }
             }
-            Heard::Stored { tag } => {
+            ApplicationEvent::Stored { tag } => {
                 let (slice, id) = from_tag(tag);
                 self.memories[slice].written.push_back(id);
             }
@@ -209,7 +209,7 @@ impl OwnMemory {
         s: usize,
         (inputs, outputs): (&Inputs, &Outputs),
         beats: usize,
-        happened: &mut Vec<Happened>,
+        happened: &mut Vec<CycleOutput>,
     ) -> Result<(), String> {
         let line_of = |address: u64| (address / (beats * BEAT * 8) as u64) as Line;
         if inputs.app_r_valid[s] & outputs.app_r_ready[s] != 0 {
@@ -230,7 +230,7 @@ impl OwnMemory {
                 left: lines,
                 lines: VecDeque::new(),
             });
-            happened.push(Happened::Fetches {
+            happened.push(CycleOutput::Fetches {
                 tag: tag(s, id),
                 line: line_of(outputs.app_ar_addr[s]),
                 lines,
@@ -251,7 +251,7 @@ impl OwnMemory {
         {
             self.addresses.pop_front();
             self.data.pop_front();
-            happened.push(Happened::Stores {
+            happened.push(CycleOutput::Stores {
                 tag: tag(s, id),
                 line,
                 bytes,
@@ -293,7 +293,7 @@ fn from_tag(tag: u32) -> (usize, u64) {
 
 impl Verilated {
     /// Records the application's outputs: answers and operations to the home, and requests to its own memory.
-    pub(super) fn acts(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+    pub(super) fn acts(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let Some(application) = &mut self.application else {
             return Ok(());
@@ -314,25 +314,25 @@ impl Verilated {
                 let Some(line) = line.filter(|_| beats == self.beats) else {
                     return Err("the application answers what was not read".into());
                 };
-                happened.push(Happened::Answers { line, bytes });
+                happened.push(CycleOutput::Answers { line, bytes });
             }
             if passes & passes::WRITTEN != 0 {
                 let Some(line) = of_number(&mut slice.writes, outputs.passes_b_id[s]) else {
                     return Err("the application accepts what was not written".into());
                 };
-                happened.push(Happened::Accepts { line });
+                happened.push(CycleOutput::Accepts { line });
             }
         }
         if passes & passes::LOCAL != 0 {
             let local = outputs.passes_local[s];
-            happened.push(Happened::Asks {
+            happened.push(CycleOutput::Asks {
                 line: (local & LINE) as Line,
                 operation: (local >> 36 & 7) as u8,
             });
         }
         if passes & passes::UNLOCK != 0 {
             let line = (outputs.passes_unlock[s] & LINE) as Line;
-            happened.push(Happened::Unlocks { line });
+            happened.push(CycleOutput::Unlocks { line });
         }
         let pins = (&self.inputs, &**outputs);
         application.memories[s].pass(s, pins, self.beats, happened)

@@ -13,9 +13,9 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_rtl::lockstep::build::{build_from, Printed};
 use cohkit_rtl::lockstep::model::Model;
+use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Setup;
 use cohkit_rtl::lockstep::shapes::Shape;
-use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::{package, Origin};
 use cohkit_rtl::rom::Rom;
 pub use require::require;
@@ -31,7 +31,7 @@ pub struct Compiled {
     pub protocol: Protocol,
     pub home: Controller,
     pub rom: Rom,
-    pub ways: Ways,
+    pub ways: ReachabilityGraph,
     pub package: String,
 }
 
@@ -51,7 +51,7 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let home = construction.flat(true);
     let rom = Rom::new(&protocol, &home).expect("it fits");
     let rom = rom.with_rights(&home, &construction.flat_rights(true));
-    let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
+    let ways = ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
     // Print with the same header as the command, so that both share cached builds.
     let origin = Origin {
         file,

@@ -36,48 +36,48 @@ pub trait ClockedHome {
     /// Releases a lock of the device.
     fn unlock(&mut self, line: Line);
 
-    /// Returns a line from memory, in response to [`Happened::Reads`].
+    /// Returns a line from memory, in response to [`CycleOutput::Reads`].
     fn memory_read(&mut self, line: Line, bytes: Bytes);
 
-    /// Acknowledges a memory write, in response to [`Happened::Writes`].
+    /// Acknowledges a memory write, in response to [`CycleOutput::Writes`].
     fn memory_written(&mut self, line: Line);
 
     /// Executes one cycle. Appends its outputs, causes before effects.
     ///
     /// # Errors
     /// A failed assertion in the home, or an illegal value at a port that the simulator does not use.
-    fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String>;
+    fn cycle(&mut self, happened: &mut Vec<CycleOutput>) -> Result<(), String>;
 
     /// True if further cycles would do nothing: the home is empty, and no input waits in front of it.
     fn idle(&self) -> bool;
 
     /// True if the home contains the application. The home then reports its actions, and receives the events of
-    /// [`Heard`].
+    /// [`ApplicationEvent`].
     fn has_application(&self) -> bool {
         false
     }
 
     /// Gives an event to the application inside the home.
-    fn application(&mut self, _heard: Heard) {}
+    fn application(&mut self, _heard: ApplicationEvent) {}
 }
 
 /// Event for an application in hardware from a source other than its home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
+pub enum ApplicationEvent {
     /// The application may start.
     Start,
     /// The application is to finish what is outstanding and to start nothing new.
     Stop,
     /// The application's memory has read a line.
     Fetched {
-        /// Tag of the request: see [`Happened::Fetches`].
+        /// Tag of the request: see [`CycleOutput::Fetches`].
         tag: u32,
         /// The line's words.
         bytes: Bytes,
     },
     /// The application's memory has written a line.
     Stored {
-        /// Tag of the request: see [`Happened::Stores`].
+        /// Tag of the request: see [`CycleOutput::Stores`].
         tag: u32,
     },
 }
@@ -97,7 +97,7 @@ pub enum Admission {
 
 /// Output of a clocked home in one cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Happened {
+pub enum CycleOutput {
     /// The last beat of a message has entered. The home can accept another message of its circuit.
     Entered {
         /// The message.
@@ -200,22 +200,22 @@ pub enum Happened {
     },
 }
 
-impl Happened {
+impl CycleOutput {
     /// Returns the line of the output.
     pub fn line_mut(&mut self) -> &mut Line {
         match self {
-            Happened::Entered { line, .. }
-            | Happened::Stepped { line, .. }
-            | Happened::Left { line, .. }
-            | Happened::Answered { line, .. }
-            | Happened::Reads { line }
-            | Happened::Writes { line, .. }
-            | Happened::Answers { line, .. }
-            | Happened::Accepts { line }
-            | Happened::Asks { line, .. }
-            | Happened::Unlocks { line }
-            | Happened::Fetches { line, .. }
-            | Happened::Stores { line, .. } => line,
+            CycleOutput::Entered { line, .. }
+            | CycleOutput::Stepped { line, .. }
+            | CycleOutput::Left { line, .. }
+            | CycleOutput::Answered { line, .. }
+            | CycleOutput::Reads { line }
+            | CycleOutput::Writes { line, .. }
+            | CycleOutput::Answers { line, .. }
+            | CycleOutput::Accepts { line }
+            | CycleOutput::Asks { line, .. }
+            | CycleOutput::Unlocks { line }
+            | CycleOutput::Fetches { line, .. }
+            | CycleOutput::Stores { line, .. } => line,
         }
     }
 }

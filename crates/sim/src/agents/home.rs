@@ -23,7 +23,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::Home;
-use crate::simulation::earlier::is_earlier;
+use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Kind, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 

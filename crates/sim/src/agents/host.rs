@@ -3,7 +3,7 @@
 use cohkit_application::interface::{Event, Step, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::components::bus::{Bus, Way};
+use crate::components::bus::{Bus, TransferDirection};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::simulation::{Event as KernelEvent, Simulation};
@@ -93,7 +93,7 @@ impl Simulation {
         };
         match step {
             Step::ReadRegister { register } => {
-                let at = host.bus.carry(Way::Down, now, 0);
+                let at = host.bus.carry(TransferDirection::Down, now, 0);
                 let thread = core.into();
                 self.tell(at, Event::RegisterRead { register, thread });
                 if let Some(behind) = &mut self.behind {
@@ -101,7 +101,7 @@ impl Simulation {
                 }
             }
             Step::WriteRegister { register, value } => {
-                let at = host.bus.carry(Way::Down, now, WORD);
+                let at = host.bus.carry(TransferDirection::Down, now, WORD);
                 self.tell(at, Event::RegisterWritten { register, value });
                 self.thread(core, now);
             }
@@ -125,7 +125,7 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(Way::Up, now, WORD);
+        let at = host.bus.carry(TransferDirection::Up, now, WORD);
         self.give(core, value);
         if let Some(behind) = &mut self.behind {
             behind.threads[usize::from(core)].reads = None;
@@ -145,7 +145,7 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let mut at = host.bus.carry(Way::Up, now, 0);
+        let mut at = host.bus.carry(TransferDirection::Up, now, 0);
         if self.behind.as_ref().is_some_and(|b| b.beyond.is_none()) {
             at += self.host().map_or(0, |host| host.bus.memory());
         }
@@ -158,7 +158,9 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(Way::Up, now, WORD * words.len() as u64);
+        let at = host
+            .bus
+            .carry(TransferDirection::Up, now, WORD * words.len() as u64);
         self.transfer(at, Transfer::Store { first, words });
     }
 
@@ -168,7 +170,7 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(Way::Up, now, WORD);
+        let at = host.bus.carry(TransferDirection::Up, now, WORD);
         self.transfer(at, Transfer::Interrupt { thread });
     }
 
@@ -196,7 +198,9 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(Way::Down, at, WORD * words.len() as u64);
+        let at = host
+            .bus
+            .carry(TransferDirection::Down, at, WORD * words.len() as u64);
         self.tell(at, Event::HostFetched { tag, words });
     }
 

@@ -1,12 +1,12 @@
 //! Agents: caches and homes, which execute controllers; the cores before the caches; the applications behind the home.
 
-pub(crate) mod behind;
-pub(crate) mod beyond;
+pub(crate) mod application;
 pub mod clocked;
 pub(crate) mod core;
 pub mod device;
 pub mod home;
 pub(crate) mod host;
+pub(crate) mod host_memory_path;
 pub(crate) mod port;
 pub mod program;
 pub(crate) mod registers;

@@ -18,7 +18,7 @@ use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 
 /// Requester of an access to another space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum Requester {
     /// A thread, which waits for the completion.
     Thread(u16),
     /// The application, with its tag for the request.
@@ -29,35 +29,35 @@ pub(crate) enum Whose {
 
 /// Operation on words.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum AccessOp {
     Load { words: u32, cached: bool },
     Store { words: Words, cached: bool },
     Update(Update),
 }
 
-impl What {
+impl AccessOp {
     /// Number of words of the operation.
     fn words(&self) -> u32 {
         match self {
-            What::Load { words, .. } => *words,
-            What::Store { words, .. } => words.len() as u32,
-            What::Update(_) => 1,
+            AccessOp::Load { words, .. } => *words,
+            AccessOp::Store { words, .. } => words.len() as u32,
+            AccessOp::Update(_) => 1,
         }
     }
 }
 
 /// Request to another space, from the word `first` on.
 #[derive(Debug)]
-pub(crate) struct Ask {
-    pub whose: Whose,
+pub(crate) struct PortRequest {
+    pub whose: Requester,
     pub first: u32,
-    pub what: What,
+    pub what: AccessOp,
 }
 
 /// Completion of a request, at a time that is not in the past.
 #[derive(Debug)]
-pub(crate) struct Told {
-    pub whose: Whose,
+pub(crate) struct Completion {
+    pub whose: Requester,
     pub at: Time,
     /// The words that were read; `None` for a write.
     pub words: Option<Words>,
@@ -67,8 +67,8 @@ pub(crate) struct Told {
 
 /// A request in progress, for one line or several.
 struct Request {
-    whose: Whose,
-    what: What,
+    whose: Requester,
+    what: AccessOp,
     /// The words read so far.
     read: Vec<u64>,
     /// The first word whose access was refused, and the reason, if any.
@@ -102,7 +102,7 @@ pub(crate) struct Port {
     requests: FxHashMap<u64, Request>,
     parts: FxHashMap<u64, Part>,
     numbers: u64,
-    pub told: Vec<Told>,
+    pub told: Vec<Completion>,
 }
 
 impl Port {
@@ -148,7 +148,7 @@ impl Port {
 /// The space into which the port leads.
 impl Simulation {
     /// Starts a request.
-    pub(crate) fn asked(&mut self, ask: Ask) {
+    pub(crate) fn asked(&mut self, ask: PortRequest) {
         let of_line = u32::from(self.data.words());
         let (first, words) = (ask.first, ask.what.words());
         let all = u64::from(self.platform.lines) * u64::from(of_line);
@@ -168,7 +168,7 @@ impl Simulation {
         let request = Request {
             whose,
             read: match ask.what {
-                What::Store { .. } => Vec::new(),
+                AccessOp::Store { .. } => Vec::new(),
                 _ => vec![0; words as usize],
             },
             what: ask.what,
@@ -177,7 +177,7 @@ impl Simulation {
             at: 0,
         };
         port.requests.insert(number, request);
-        let of_device = matches!(whose, Whose::Application(_));
+        let of_device = matches!(whose, Requester::Application(_));
         let mut begin = Vec::new();
         for line in lines {
             let from = first.max(line * of_line);
@@ -211,25 +211,25 @@ impl Simulation {
         else {
             return;
         };
-        if matches!(request.what, What::Update(_)) && self.remote.sends_stores {
+        if matches!(request.what, AccessOp::Update(_)) && self.remote.sends_stores {
             let name = &self.remote.controller().name;
             let text = format!("an atomic access needs the line, and {name} sends its stores away");
             return self.fail(FailureKind::Incompatible, part.line, text);
         }
         let core = match request.whose {
-            Whose::Thread(core) => core,
-            Whose::Application(_) => port.engine,
-            Whose::Transfer(_) => port.bridge,
+            Requester::Thread(core) => core,
+            Requester::Application(_) => port.engine,
+            Requester::Transfer(_) => port.bridge,
         };
         // Bus transfers use physical addresses.
-        let virtual_address = !matches!(request.whose, Whose::Transfer(_));
+        let virtual_address = !matches!(request.whose, Requester::Transfer(_));
         let whole = part.count == self.data.words();
         let kind = match request.what {
-            What::Load { cached: true, .. } => Access::Load,
-            What::Load { .. } => Access::ReadOnce,
-            What::Update(_) | What::Store { cached: true, .. } => Access::Store,
-            What::Store { .. } if whole => Access::WriteLine,
-            What::Store { .. } => Access::WritePartial,
+            AccessOp::Load { cached: true, .. } => Access::Load,
+            AccessOp::Load { .. } => Access::ReadOnce,
+            AccessOp::Update(_) | AccessOp::Store { cached: true, .. } => Access::Store,
+            AccessOp::Store { .. } if whole => Access::WriteLine,
+            AccessOp::Store { .. } => Access::WritePartial,
         };
         let access = self.accesses.insert(Pending {
             line: part.line,
@@ -262,11 +262,11 @@ impl Simulation {
     }
 
     /// Names the requester, for messages.
-    fn asker(&self, whose: Whose) -> String {
+    fn asker(&self, whose: Requester) -> String {
         match whose {
-            Whose::Thread(core) => format!("thread {core}"),
-            Whose::Application(_) => "the application".into(),
-            Whose::Transfer(_) => "a transfer".into(),
+            Requester::Thread(core) => format!("thread {core}"),
+            Requester::Application(_) => "the application".into(),
+            Requester::Transfer(_) => "a transfer".into(),
         }
     }
 
@@ -294,12 +294,12 @@ impl Simulation {
             return Vec::new();
         };
         match &request.what {
-            What::Load { .. } => Vec::new(),
-            What::Store { words, .. } => {
+            AccessOp::Load { .. } => Vec::new(),
+            AccessOp::Store { words, .. } => {
                 let its = words[part.place as usize..].iter().copied();
                 (part.word..part.word + part.count).zip(its).collect()
             }
-            What::Update(update) => {
+            AccessOp::Update(update) => {
                 let update = *update;
                 let word = part.word;
                 self.check_load(&Pending { word, ..*access }, copy);
@@ -390,16 +390,16 @@ impl Simulation {
         };
         request.left -= 1;
         request.at = request.at.max(done);
-        let of_device = matches!(request.whose, Whose::Application(_));
-        let of_bus = matches!(request.whose, Whose::Transfer(_));
+        let of_device = matches!(request.whose, Requester::Application(_));
+        let of_bus = matches!(request.whose, Requester::Transfer(_));
         if request.left == 0 {
             if let Some(request) = port.requests.remove(&part.request) {
-                port.told.push(Told {
+                port.told.push(Completion {
                     whose: request.whose,
                     at: request.at,
                     refused: request.refused,
                     words: match request.what {
-                        What::Store { .. } => None,
+                        AccessOp::Store { .. } => None,
                         _ => Some(request.read.into()),
                     },
                 });

@@ -15,15 +15,15 @@ use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Rule, State, Statement, Variable,
 };
 use cohkit_protocol::execute::{
-    self, Changes, Configuration, Fault, Machine, Occasion, Outcome, Receiver,
+    self, Changes, Configuration, Fault, Machine, Outcome, Receiver, Trigger,
 };
+use cohkit_protocol::pending_access::{Accesses, PendingAccess};
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::rows::fault_words;
-use cohkit_protocol::terms::{Over, StateId};
-use cohkit_protocol::under_way::{Accesses, UnderWay};
+use cohkit_protocol::terms::{IndexDomain, StateId};
 use cohkit_protocol::value_text::AgentNames;
-use cohkit_system::plan::{Done, Plan};
+use cohkit_system::plan::{CompletionEffect, Plan};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -91,9 +91,9 @@ pub struct Transition {
     /// Result of the input.
     pub answer: Answer,
     /// Properties of the configuration before the transition.
-    pub before: About,
+    pub before: ConfigProperties,
     /// Properties of the configuration after the transition.
-    pub after: About,
+    pub after: ConfigProperties,
     /// True if the rule starts a memory read.
     pub reads: bool,
     /// True if the rule starts a memory write.
@@ -103,7 +103,7 @@ pub struct Transition {
     /// True if the rule performs a write in the cache's own copy.
     pub performs: bool,
     /// Effect of the rule's `done`.
-    pub done: Done,
+    pub done: CompletionEffect,
     /// True if `done` performs a write that leaves part of the line unchanged.
     pub keeps_a_part: bool,
     /// True if the access is to be retried.
@@ -142,7 +142,7 @@ pub enum Answer {
 
 /// Properties of a configuration for its agent.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct ConfigProperties {
     /// Permission of the agent.
     pub right: Right,
     /// True if the agent holds the line's bytes.
@@ -151,9 +151,9 @@ pub struct About {
     pub stable: bool,
 }
 
-impl About {
-    fn of(state: &State) -> About {
-        About {
+impl ConfigProperties {
+    fn of(state: &State) -> ConfigProperties {
+        ConfigProperties {
             right: state.right,
             holds: state.holds_line,
             stable: state.stable(),
@@ -172,14 +172,14 @@ const UNKNOWN: Transition = Transition {
     writes: false,
     forwards: false,
     performs: false,
-    done: Done::Absent,
+    done: CompletionEffect::Absent,
     keeps_a_part: false,
     retries: false,
     gives_up: false,
     fault: 0,
 };
 
-const NOTHING: About = About {
+const NOTHING: ConfigProperties = ConfigProperties {
     right: Right::None,
     holds: false,
     stable: false,
@@ -234,7 +234,7 @@ pub struct Program {
     /// Length of one entry of `configurations`.
     stride: usize,
     /// Properties of each state.
-    about: Vec<About>,
+    about: Vec<ConfigProperties>,
     numbers: FxHashMap<Vec<u16>, ConfigurationId>,
     /// Lookup key of the executed configuration.
     key: Vec<u16>,
@@ -302,7 +302,7 @@ impl Program {
         let alone = remotes == 1 || (!home && controller.variables.is_empty());
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let sends_stores = protocol.remote.rules.iter().any(|rule| {
-            let store = |under_way: &UnderWay| under_way.access == Access::Store;
+            let store = |under_way: &PendingAccess| under_way.access == Access::Store;
             let about = match rule.event {
                 Event::Access(access) => access == Access::Store,
                 _ => accesses.within(rule.state).iter().any(store),
@@ -316,9 +316,8 @@ impl Program {
         // Transitions that depend on registers hardly ever recur.
         let direct = !dense && (remotes > MOST_KEPT || !machine.registers().is_empty());
         let of_each = |v: &Variable| {
-            let over =
-                |over: Over| matches!(v.ty, Type::Array { over: first, .. } if first == over);
-            !v.register && (over(Over::Remotes) || v.ty == Type::RemoteSet)
+            let over = |over: IndexDomain| matches!(v.ty, Type::Array { over: first, .. } if first == over);
+            !v.register && (over(IndexDomain::Remotes) || v.ty == Type::RemoteSet)
         };
         let variables = controller.variables.iter().enumerate();
         let apart = variables.filter(|(_, variable)| direct && of_each(variable));
@@ -346,7 +345,7 @@ impl Program {
             memo: FxHashMap::default(),
             configurations: Vec::new(),
             stride: 1 + machine.registers().start,
-            about: controller.states.iter().map(About::of).collect(),
+            about: controller.states.iter().map(ConfigProperties::of).collect(),
             begins: Vec::new(),
             names: Vec::new(),
             retries: (controller.rules.iter())
@@ -595,7 +594,7 @@ impl Program {
 
     /// Returns the properties of a configuration's state.
     #[inline]
-    pub fn about(&self, configuration: ConfigurationId) -> About {
+    pub fn about(&self, configuration: ConfigurationId) -> ConfigProperties {
         self.about[self.state(configuration)]
     }
 
@@ -714,7 +713,7 @@ impl Program {
         self.scratch.state = kept[0];
         self.scratch.slots.copy_from_slice(&kept[1..]);
         let remote = |number: Agent| (number != HOME).then_some(number.0);
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: self.at_home,
             event: self.event(input.code),
             sender: remote(input.sender),

@@ -5,9 +5,9 @@ mod rights;
 
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::pending_access::Ending;
 use cohkit_protocol::protocol::Right;
-use cohkit_protocol::under_way::Ending;
-use cohkit_system::plan::Done;
+use cohkit_system::plan::CompletionEffect;
 use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
@@ -18,8 +18,8 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message};
 use crate::oracle::{compatible, Level};
-use crate::simulation::earlier::is_earlier;
 use crate::simulation::groups::{Described, Groups};
+use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -914,7 +914,7 @@ impl Simulation {
         let access = self.accesses[index];
         let source = brought.or(row.before.holds.then_some(entry.copy));
         match (row.done, source) {
-            (Done::Ends(Ending::Sent), source) if access.performed => {
+            (CompletionEffect::Ends(Ending::Sent), source) if access.performed => {
                 let updates = access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
                 let found = source.map(|copy| self.data.word(line, copy, access.word));
                 match found.or(access.found) {
@@ -928,14 +928,14 @@ impl Simulation {
                     _ => {}
                 }
             }
-            (Done::Ends(Ending::Sent), _) => {
+            (CompletionEffect::Ends(Ending::Sent), _) => {
                 let text = format!(
                     "{} ends a write that the home has not performed",
                     self.agent_name(cache)
                 );
                 self.fail(self.oracle.of_stores(), line, text);
             }
-            (Done::Ends(Ending::Read), Some(copy)) => {
+            (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
                 // The bytes of a message were checked when it was sent, which may have been before the read started.
                 self.check_own(&access, copy);
                 if brought.is_none() || self.oracle.may_be_old() {
@@ -952,7 +952,7 @@ impl Simulation {
                     self.give(access.core, value);
                 }
             }
-            (Done::Ends(Ending::Write), Some(copy)) => {
+            (CompletionEffect::Ends(Ending::Write), Some(copy)) => {
                 if row.keeps_a_part {
                     self.check_written(cache, line, copy);
                 }

@@ -4,7 +4,7 @@ use cohkit_application::interface::{Step, Update};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::orders::Issue;
 
-use crate::agents::behind::{Running, LAST};
+use crate::agents::application::{Running, LAST};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;

@@ -33,16 +33,16 @@ const NOWHERE: Page = Page::MAX;
 type Generation = u32;
 
 /// Translation cache with LRU replacement and at most `most` entries.
-struct Kept {
+struct TranslationCache {
     most: usize,
     used: u64,
     pages: FxHashMap<Page, (u64, Generation)>,
     oldest: BTreeMap<u64, Page>,
 }
 
-impl Kept {
-    fn new(most: u64) -> Kept {
-        Kept {
+impl TranslationCache {
+    fn new(most: u64) -> TranslationCache {
+        TranslationCache {
             most: most as usize,
             used: 0,
             pages: FxHashMap::default(),
@@ -107,7 +107,7 @@ enum Step {
 
 /// An outstanding request for a translation.
 #[derive(Default)]
-struct Asked {
+struct PendingTranslation {
     /// The accesses that wait for it.
     waiting: Vec<u32>,
     /// True if the page has been unmapped since the request was made.
@@ -116,8 +116,8 @@ struct Asked {
 
 /// Translation state of a device.
 struct Device {
-    kept: Kept,
-    asked: FxHashMap<Page, Asked>,
+    kept: TranslationCache,
+    asked: FxHashMap<Page, PendingTranslation>,
     /// Accesses that wait because the maximum number of requests is outstanding.
     waiting: VecDeque<u32>,
     /// For each page, the number of accesses that use its translation, and true if the host waits for their end.
@@ -146,7 +146,7 @@ pub(crate) struct Translations {
     walk: u64,
     first: u16,
     devices: Vec<Device>,
-    host: Kept,
+    host: TranslationCache,
     steps: Pool<Step>,
     /// Number of pages that the cores use, and the logarithm of the lines per page.
     pages: Page,
@@ -196,7 +196,7 @@ impl Translations {
             ));
         }
         let device = |_| Device {
-            kept: Kept::new(of.entries.value),
+            kept: TranslationCache::new(of.entries.value),
             asked: FxHashMap::default(),
             waiting: VecDeque::new(),
             under: FxHashMap::default(),
@@ -205,7 +205,7 @@ impl Translations {
             walk: of.walk()?,
             first: caches.first().0,
             devices: caches.iter().map(device).collect(),
-            host: Kept::new(of.host_entries.value),
+            host: TranslationCache::new(of.host_entries.value),
             steps: Pool::default(),
             pages: u64::from(lines).div_ceil(in_page) as Page,
             shift: in_page.trailing_zeros(),
@@ -398,7 +398,7 @@ impl Simulation {
         if device.asked.len() == most {
             return device.waiting.push_back(index);
         }
-        let asked = Asked {
+        let asked = PendingTranslation {
             waiting: vec![index],
             stale: false,
         };

@@ -5,7 +5,7 @@ use crate::platform;
 
 /// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum TransferDirection {
     /// From the CPU to the device.
     Down,
     /// From the device to the CPU.
@@ -29,11 +29,11 @@ impl Bus {
     }
 
     /// Sends `bytes` now, in as many packets as necessary and at least one. Returns when the last arrives.
-    pub fn carry(&mut self, way: Way, now: Time, bytes: u64) -> Time {
+    pub fn carry(&mut self, way: TransferDirection, now: Time, bytes: u64) -> Time {
         let of = &self.quantities;
         let packets = bytes.div_ceil(of.payload_bytes.value.max(1)).max(1);
         let bytes = bytes + packets * of.header_bytes.value;
-        let free = &mut self.free[usize::from(way == Way::Up)];
+        let free = &mut self.free[usize::from(way == TransferDirection::Up)];
         let time = of
             .bandwidth
             .time_of(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -67,10 +67,19 @@ mod tests {
         let header = quantities.header_bytes.value;
         let latency = quantities.latency.value;
         let time = |bytes: u64| quantities.bandwidth.time_of(bytes as u32);
-        assert_eq!(bus.carry(Way::Down, 0, 0), time(header) + latency);
+        assert_eq!(
+            bus.carry(TransferDirection::Down, 0, 0),
+            time(header) + latency
+        );
         let first = time(header) + time(3 * most + 8 + 4 * header);
-        assert_eq!(bus.carry(Way::Down, 0, 3 * most + 8), first + latency);
+        assert_eq!(
+            bus.carry(TransferDirection::Down, 0, 3 * most + 8),
+            first + latency
+        );
         // The opposite direction is free.
-        assert_eq!(bus.carry(Way::Up, 0, 8), time(8 + header) + latency);
+        assert_eq!(
+            bus.carry(TransferDirection::Up, 0, 8),
+            time(8 + header) + latency
+        );
     }
 }

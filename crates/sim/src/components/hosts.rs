@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 /// Traffic of one kind of message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-pub struct Taken {
+pub struct TrafficTotals {
     /// Messages between hosts.
     pub between: u64,
     /// Bytes of these on the links of hosts, headers included; each message counts once.
@@ -29,7 +29,7 @@ pub struct Taken {
 
 /// Position of a message on its path through the switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum At {
+pub(crate) enum SwitchHop {
     /// The switch of the sender's host.
     First,
     /// The top switch.
@@ -77,7 +77,7 @@ pub(crate) struct Hosts {
     /// Links between switches of two levels; `None` with a single switch.
     uplinks: Option<Uplinks>,
     /// Traffic by kind of message.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TrafficTotals>,
     /// Bytes sent by caching agents and by homes, on meshes or between hosts, headers included.
     pub by_caches: u64,
     pub by_homes: u64,
@@ -140,7 +140,7 @@ impl Hosts {
             ),
             flit,
             header,
-            taken: vec![Taken::default(); payloads.len()],
+            taken: vec![TrafficTotals::default(); payloads.len()],
             payloads,
             into: (0..count * tiles)
                 .map(|_| Direction::new(&mesh, &flits, 0))
@@ -251,20 +251,22 @@ impl Hosts {
     /// Sends a message from a switch. Returns when it arrives, and the next switch; `None` for its receiver.
     pub fn leaves_switch(
         &mut self,
-        at: At,
+        at: SwitchHop,
         sent: Sent,
         message: &Message,
         random: &mut Random,
         order: Option<Order>,
-    ) -> (Time, Option<At>) {
+    ) -> (Time, Option<SwitchHop>) {
         let [from, to] = self.ends(message);
         let what = (message.kind, more(message));
         if let Some(uplinks) = &mut self.uplinks {
             let [first, last] = [from, to].map(|tile| tile.host / uplinks.hosts);
             let next = match at {
-                At::First if first != last => Some((&mut uplinks.up[first], At::Above)),
-                At::Above => Some((&mut uplinks.down[last], At::Last)),
-                At::First | At::Last => None,
+                SwitchHop::First if first != last => {
+                    Some((&mut uplinks.up[first], SwitchHop::Above))
+                }
+                SwitchHop::Above => Some((&mut uplinks.down[last], SwitchHop::Last)),
+                SwitchHop::First | SwitchHop::Last => None,
             };
             if let Some((way, next)) = next {
                 return (way.send(sent, what, random, order), Some(next));

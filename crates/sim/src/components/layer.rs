@@ -15,11 +15,11 @@ use std::rc::Rc;
 
 use crate::platform::{self, Framing};
 
-pub(crate) use port::{Left, Port};
+pub(crate) use port::{Port, Unclaimed};
 
 /// Mapping of a message kind to a link layer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct KindTiming {
     /// Virtual circuits for even and for odd line numbers.
     circuits: [u8; 2],
     /// Bytes besides the header.
@@ -86,7 +86,7 @@ pub(crate) fn ways(
     protocol: &Protocol,
     framing: Framing,
     payloads: &[u32],
-) -> Result<Rc<[Way]>, String> {
+) -> Result<Rc<[KindTiming]>, String> {
     let line = protocol.line_bytes;
     let fits = match framing {
         Framing::Eci => line.is_multiple_of(32) && line <= 128,
@@ -122,13 +122,13 @@ pub(crate) fn ways(
                 }
             }
         };
-        Way {
+        KindTiming {
             circuits: circuits(framing, class, data, up),
             bytes: bytes as u16,
             ordered: false,
         }
     };
-    let mut ways: Vec<Way> = protocol.message_ids().map(way).collect();
+    let mut ways: Vec<KindTiming> = protocol.message_ids().map(way).collect();
     if framing == Framing::Cxl68 {
         let snoops = protocol.message_ids().zip(&ways).find(|(id, way)| {
             let up = protocol.channel_of(*id).from == End::Remote;
@@ -204,7 +204,7 @@ pub(crate) fn kept_by_receivers(protocol: &Protocol, framing: Framing) -> Vec<us
 fn keep_order(
     protocol: &Protocol,
     framing: Framing,
-    ways: &mut [Way],
+    ways: &mut [KindTiming],
     is_of: impl Fn(MessageId) -> bool,
 ) -> Result<(), String> {
     let its: Vec<MessageId> = protocol.message_ids().filter(|&id| is_of(id)).collect();

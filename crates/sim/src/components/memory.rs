@@ -236,14 +236,14 @@ impl Memory {
     }
 
     /// Returns the same operation on an otherwise idle memory with the current open rows.
-    pub fn alone(&self, now: Time, line: Line) -> Alone {
+    pub fn alone(&self, now: Time, line: Line) -> UncontendedOp {
         match &self.kind {
             Kind::Bram {
                 latency,
                 per_line,
                 ports,
                 ..
-            } => Alone {
+            } => UncontendedOp {
                 end: now + (*per_line).max(*latency),
                 uses: [("port", line as usize % ports.len(), *per_line); 2],
                 several: false,
@@ -255,7 +255,7 @@ impl Memory {
                 bank.ready = bank.ready.min(begins);
                 let (_, end) = timing.operate(now, place.row, &mut bank, &mut 0, timing.line);
                 let number = place.channel * channels[place.channel].banks.len() + place.bank;
-                Alone {
+                UncontendedOp {
                     end,
                     uses: [
                         ("bus", place.channel, timing.line),
@@ -269,14 +269,14 @@ impl Memory {
 }
 
 /// An operation on an otherwise idle memory.
-pub struct Alone {
+pub struct UncontendedOp {
     /// Time at which it ends.
     pub end: Time,
     uses: [(&'static str, usize, Time); 2],
     several: bool,
 }
 
-impl Alone {
+impl UncontendedOp {
     /// Returns the resources that the operation uses: kind, index and duration.
     pub fn uses(&self) -> &[(&'static str, usize, Time)] {
         match self.several {

@@ -109,7 +109,7 @@ impl Recorded {
 
 /// Parameters for reading a trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Of {
+pub struct ReadOptions {
     /// Format of the file.
     pub format: Format,
     /// Bytes of a line.
@@ -186,7 +186,7 @@ impl From<io::Error> for ReadError {
 ///
 /// # Errors
 /// The first error in the trace.
-pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
+pub fn read(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
     let (begin, input) = begin_of::<6, _>(input)?;
     match begin[..] {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(ReadError::Packed("xz", "unxz")),
@@ -210,7 +210,7 @@ fn of_gzip(wrong: ReadError) -> ReadError {
     }
 }
 
-fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
+fn unpacked(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
     let (begin, input) = begin_of::<{ MAGIC.len() }, _>(input)?;
     let input = BufReader::with_capacity(1 << 16, input);
     let mut reader = Reader {
@@ -241,7 +241,7 @@ fn begin_of<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, Whole
 }
 
 struct Reader {
-    of: Of,
+    of: ReadOptions,
     /// Packed page of each page.
     pages: FxHashMap<u64, u64>,
     recorded: Recorded,

@@ -87,7 +87,7 @@ impl Levels {
         }
         let messages = below.protocol.message_ids();
         let needs: Vec<Right> = messages
-            .map(|message| over::needs(&below.protocol, message))
+            .map(|message| hierarchy::needs(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
             let inner = Setup {
@@ -101,7 +101,7 @@ impl Levels {
                 ..setup.clone()
             };
             let mut machine = Simulation::new(&inner, trace)?;
-            machine.above = Some(Box::new(Above {
+            machine.above = Some(Box::new(UpperLevel {
                 cache,
                 caches,
                 rights: Paged::new(Right::None),
@@ -141,7 +141,7 @@ impl Levels {
         for above in lower.iter_mut().filter_map(|m| m.above.as_mut()) {
             above.all = Rc::clone(&all);
         }
-        upper.below = Some(Box::new(Below {
+        upper.below = Some(Box::new(LowerLevel {
             locks: FxHashMap::default(),
             asked: FxHashSet::default(),
             told: Vec::new(),

@@ -1,6 +1,6 @@
 //! Message kinds with precomputed properties.
 
-use cohkit_protocol::protocol::Behind;
+use cohkit_protocol::protocol::PointOrder;
 
 use crate::components::hosts::field_bytes;
 use crate::platform::Quantity;
@@ -101,7 +101,7 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
         let position = all.position(|b| b.message == id || b.earlier.contains(&id));
         position.map(number)
     };
-    let declared = |is_it: &dyn Fn(&Behind) -> bool| {
+    let declared = |is_it: &dyn Fn(&PointOrder) -> bool| {
         let position = protocol.behind.iter().position(is_it);
         position.map(|position| number(position) as u8)
     };

@@ -2,10 +2,10 @@
 
 use super::*;
 
-use cohkit_protocol::construct::again::constructed;
+use cohkit_protocol::construct::construction_cache::constructed;
 use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::remotes::KindId;
-use cohkit_protocol::under_way::Accesses;
 
 /// Factory of clocked homes after reset; returns the reason if none can be created.
 pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;

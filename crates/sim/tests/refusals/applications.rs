@@ -271,7 +271,7 @@ fn a_run_ends_with_its_programs() {
         of.unmap = given(unmap);
         let setup = match walk {
             true => {
-                let mut setup = walks(1, Then::GoesOn);
+                let mut setup = walks(1, AfterRefusal::GoesOn);
                 of.read_only = given(4);
                 of.absent = given(6);
                 setup.platform.cache.translation = Some(of);

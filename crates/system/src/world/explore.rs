@@ -79,7 +79,7 @@ pub enum Found<W, S> {
 }
 
 /// The states visited so far.
-struct Met<W, S> {
+struct Visited<W, S> {
     worlds: Vec<W>,
     /// The last state with each hash, and per state the previous one with the same hash.
     last: FxHashMap<u64, u32>,
@@ -89,7 +89,7 @@ struct Met<W, S> {
     from: Vec<(u32, Option<S>)>,
 }
 
-impl<W: Eq + Hash, S: Copy> Met<W, S> {
+impl<W: Eq + Hash, S: Copy> Visited<W, S> {
     fn number(&mut self, world: W, from: (u32, Option<S>)) -> usize {
         let hash = FxBuildHasher.hash_one(&world);
         let last = self.last.entry(hash).or_insert(u32::MAX);
@@ -120,7 +120,7 @@ impl<W: Eq + Hash, S: Copy> Met<W, S> {
 
 /// Explores from `begin`, and stops when more than `most` states are found.
 pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
-    let mut met = Met {
+    let mut met = Visited {
         worlds: Vec::new(),
         last: FxHashMap::default(),
         before: Vec::new(),
@@ -134,7 +134,7 @@ pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W,
         // One level at a time, to collect all violations at the same distance.
         let last = met.worlds.len();
         let mut wrong: Vec<(Wrong, usize, Option<W::Step>)> = Vec::new();
-        let claims = |met: &Met<W, W::Step>, numbers: std::ops::Range<usize>| {
+        let claims = |met: &Visited<W, W::Step>, numbers: std::ops::Range<usize>| {
             let broken = numbers.filter_map(|number| {
                 let broken = met.worlds[number].claims(system).err()?;
                 Some((broken.into(), number, None))

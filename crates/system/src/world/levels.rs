@@ -18,14 +18,14 @@
 //! and the lock still delays the steps that lower it.
 
 use cohkit_protocol::controller::{Access, Event};
-use cohkit_protocol::execute::{Occasion, Outcome};
+use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Right;
 
 use super::explore::Explored;
-use super::{Ended, Lock, Step, System, World, Wrong};
+use super::{CompletedAccess, Lock, Step, System, World, Wrong};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
-use crate::over;
+use crate::hierarchy;
 
 /// The bit of [`crate::data::Current`], and whether the current step has performed a write: copies in the other systems
 /// are stale then.
@@ -81,7 +81,7 @@ impl<'p> Levels<'p> {
     pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
         let messages = inner.protocol.message_ids();
         let needs = messages
-            .map(|message| over::needs(inner.protocol, message))
+            .map(|message| hierarchy::needs(inner.protocol, message))
             .collect();
         Levels {
             outer,
@@ -179,7 +179,7 @@ impl<D: Data> Clusters<D> {
                 && flight.line == line
                 && matches!(flight.carried, super::Carried::Line(_))
         });
-        over::lowers(before, left, sent.count() > had.count())
+        hierarchy::lowers(before, left, sent.count() > had.count())
     }
 
     /// True if the outer level has requested no local operation of the line, and holds no lock on it.
@@ -191,8 +191,8 @@ impl<D: Data> Clusters<D> {
     /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
     fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
-            Lock::Held(Right::Write) => over::lets(Right::None, right),
-            Lock::Held(_) => over::lets(Right::Read, right),
+            Lock::Held(Right::Write) => hierarchy::lets(Right::None, right),
+            Lock::Held(_) => hierarchy::lets(Right::Read, right),
             Lock::Open | Lock::GivenBack => false,
         }
     }
@@ -296,7 +296,7 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         step: Step,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(bool, Option<u8>), Wrong> {
         const WAITS: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
@@ -402,7 +402,7 @@ impl<D: Data> Clusters<D> {
         number: u8,
         (line, remote): (u8, u8),
         (access, what): (Access, D::Write),
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let begin =
             |world: &mut World<D>| world.begin(&levels.inner, (line, remote), access, what, ended);
@@ -422,7 +422,7 @@ impl<D: Data> Clusters<D> {
         &mut self,
         levels: &Levels,
         step: LevelStep,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match step {
             LevelStep::Outer(step) => self.take_outer(levels, step),
@@ -452,7 +452,7 @@ impl<D: Data> Clusters<D> {
         }
         let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
         place.copy = copy;
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: Event::Access(Access::Store),
             sender: None,
@@ -503,7 +503,10 @@ impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
     fn claims(&self, levels: &Levels<'p>) -> Result<(), Violation> {
         for line in 0..levels.outer.lines {
             let above = rights(&self.outer, &levels.outer, line);
-            let below = self.inner.iter().map(|w| Held::of(w, &levels.inner, line));
+            let below = self
+                .inner
+                .iter()
+                .map(|w| LevelPermissions::of(w, &levels.inner, line));
             judge(&above, below)?;
         }
         Ok(())
@@ -523,7 +526,7 @@ pub(super) fn rights<D: Data>(world: &World<D>, system: &System, line: u8) -> Ve
 
 /// Combined permissions of a system's caches to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Held {
+pub(super) struct LevelPermissions {
     /// The highest permission.
     most: Right,
     /// Number of caches with any permission.
@@ -532,12 +535,12 @@ pub(super) struct Held {
     old: bool,
 }
 
-impl Held {
-    pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> Held {
+impl LevelPermissions {
+    pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> LevelPermissions {
         let rights = rights(world, system, line);
         let remotes = world.lines[usize::from(line)].remotes.iter().zip(&rights);
         let held = rights.iter().filter(|right| **right > Right::None);
-        Held {
+        LevelPermissions {
             most: rights.iter().copied().max().unwrap_or(Right::None),
             holders: held.count(),
             old: remotes
@@ -551,7 +554,7 @@ impl Held {
 /// below each of them.
 pub(super) fn judge(
     above: &[Right],
-    below: impl Iterator<Item = Held> + Clone,
+    below: impl Iterator<Item = LevelPermissions> + Clone,
 ) -> Result<(), Violation> {
     if below
         .clone()

@@ -7,14 +7,14 @@
 //! Remotes start each access whenever their rows allow it. The device requests local operations and unlocks at any
 //! time. A caller with threads or an application in their place drives the agents through [`crate::agent`].
 
+mod backing_permission;
 mod claims;
-mod common;
+mod copy_on_write;
 mod explore;
-mod joint;
-mod lent;
 mod levels;
 mod network;
-mod renamed;
+mod permute;
+mod product_search;
 mod steps;
 mod words;
 
@@ -25,16 +25,16 @@ use cohkit_protocol::remotes::Remotes;
 
 use crate::agent::Violation;
 use crate::data::Data;
-use crate::plan::{Facts, Plan};
+use crate::plan::{Plan, ProtocolFacts};
 use crate::stores::{AtomicRead, Stores, Ticket};
 
-pub use common::Common;
+pub use backing_permission::{MORE_THAN_LENT, WRITES_UNLENT};
+pub use copy_on_write::CopyOnWrite;
 pub use explore::{explore, Explored, Found};
-pub use joint::{explore_levels, Search};
-pub use lent::{MORE_THAN_LENT, WRITES_UNLENT};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
-pub use steps::{Ended, Step};
+pub use product_search::{explore_levels, Search};
+pub use steps::{CompletedAccess, Step};
 
 /// The fixed part of a system.
 pub struct System<'p> {
@@ -55,7 +55,7 @@ pub struct System<'p> {
     pub ask_ahead: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
     lent: Option<Vec<Right>>,
-    facts: Facts,
+    facts: ProtocolFacts,
     /// Static analysis of the rows of remotes, and of those of the home.
     plans: [Vec<Plan>; 2],
     machines: [Machine<'p>; 2],
@@ -73,7 +73,7 @@ impl<'p> System<'p> {
         room: u16,
     ) -> System<'p> {
         let of_each = remotes.into();
-        let facts = Facts::new(protocol, home);
+        let facts = ProtocolFacts::new(protocol, home);
         System {
             protocol,
             home,
@@ -211,7 +211,7 @@ pub struct World<D: Data> {
     /// Data shared by all copies.
     pub data: D,
     /// The lines.
-    pub lines: Vec<Common<Line<D>>>,
+    pub lines: Vec<CopyOnWrite<Line<D>>>,
     /// Messages in flight.
     pub network: Network<D>,
 }
@@ -247,7 +247,7 @@ impl<D: Data> World<D> {
             }
         };
         let line = |line| {
-            Common::new(Line {
+            CopyOnWrite::new(Line {
                 home: system.home_machine().initial(),
                 memory: match system.lent {
                     Some(_) => D::Copy::default(),

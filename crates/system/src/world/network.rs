@@ -3,7 +3,7 @@
 use cohkit_protocol::protocol::{MessageId, Protocol};
 use std::collections::BTreeMap;
 
-use super::Common;
+use super::CopyOnWrite;
 use crate::data::Data;
 use crate::stores::Ticket;
 
@@ -94,9 +94,9 @@ fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<D: Data> {
     /// Messages of channels without an order, sorted. Equal messages are interchangeable.
-    unordered: Vec<Common<Flight<D>>>,
+    unordered: Vec<CopyOnWrite<Flight<D>>>,
     /// Queue of each order, oldest message first. Empty queues are removed.
-    ordered: BTreeMap<Order, Vec<Common<Flight<D>>>>,
+    ordered: BTreeMap<Order, Vec<CopyOnWrite<Flight<D>>>>,
 }
 
 impl<D: Data> Network<D> {
@@ -114,7 +114,7 @@ impl<D: Data> Network<D> {
     }
 
     /// All messages, with the shared parts in which states hold them.
-    pub fn shared(&self) -> impl Iterator<Item = &Common<Flight<D>>> {
+    pub fn shared(&self) -> impl Iterator<Item = &CopyOnWrite<Flight<D>>> {
         self.unordered.iter().chain(self.ordered.values().flatten())
     }
 
@@ -126,7 +126,7 @@ impl<D: Data> Network<D> {
     /// Messages that may arrive next. Equal messages are listed once.
     pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
-        let first = |&(place, flight): &(usize, &Common<Flight<D>>)| {
+        let first = |&(place, flight): &(usize, &CopyOnWrite<Flight<D>>)| {
             (place == 0 || self.unordered[place - 1] != *flight)
                 && !self.waits_behind(protocol, flight)
         };
@@ -222,11 +222,11 @@ impl<D: Data> Network<D> {
             }
             self.unordered.sort_unstable();
         }
-        self.put_as_it_is(protocol, Common::new(flight));
+        self.put_as_it_is(protocol, CopyOnWrite::new(flight));
     }
 
     /// Adds a message and keeps its mark [`Flight::early`], behind the others of its order.
-    pub fn put_as_it_is(&mut self, protocol: &Protocol, flight: Common<Flight<D>>) {
+    pub fn put_as_it_is(&mut self, protocol: &Protocol, flight: CopyOnWrite<Flight<D>>) {
         let ends = (flight.from, flight.to);
         match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
             Some(order) => self.ordered.entry(order).or_default().push(flight),
@@ -244,7 +244,7 @@ impl<D: Data> Network<D> {
 
     /// Number of unordered messages equal to this one except for their data.
     pub fn alike(&self, flight: &Flight<D>) -> usize {
-        let same = |other: &&Common<Flight<D>>| {
+        let same = |other: &&CopyOnWrite<Flight<D>>| {
             (other.line, other.message, other.from, other.to)
                 == (flight.line, flight.message, flight.from, flight.to)
                 && other.fields == flight.fields

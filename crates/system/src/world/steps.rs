@@ -1,19 +1,19 @@
 //! Possible steps of a state, and their successors.
 
-mod around;
+mod contexts;
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Statement};
-use cohkit_protocol::execute::{Act, Configuration, Interrupted, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, RowError, Trigger};
 use cohkit_protocol::protocol::{MessageId, Right, StateId};
 use cohkit_protocol::rows::{event_words, fault_words};
 
-use around::{AroundRemote, AtHome, Taking};
+use contexts::{AtHome, Taking, WorldRemoteContext};
 
 use super::network::{order_of, Arrival, Carried, End, Flight, Order};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
-    self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
-    Wish,
+    self, read_under_lock, store_under_lock, Bytes, HomeContext, HomeInput, MemoryOp,
+    RemoteContext, Sending, Violation,
 };
 use crate::data::{Data, Extent};
 use crate::plan::{hits, write_hits};
@@ -72,7 +72,7 @@ impl Step {
 
 /// A completed access of a remote.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ended<D: Data> {
+pub struct CompletedAccess<D: Data> {
     /// The line.
     pub line: u8,
     /// The remote.
@@ -83,8 +83,8 @@ pub struct Ended<D: Data> {
 }
 
 /// The trigger of an event that is no message.
-fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
-    Occasion {
+fn occasion(event: Event, own: Option<u8>, home: u16) -> Trigger<'static> {
+    Trigger {
         home,
         event,
         sender: None,
@@ -95,20 +95,20 @@ fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
 
 /// The agent whose row executes.
 #[derive(Clone, Copy)]
-enum Whose {
+enum RowOwner {
     Remote(u8),
     Home,
 }
 
-impl Whose {
+impl RowOwner {
     fn of<'s>(self, system: &'s System) -> (&'s str, &'s Controller) {
         match self {
-            Whose::Remote(number) => {
+            RowOwner::Remote(number) => {
                 let (kind, _) = system.of_each.kind(number.into());
                 let name = &system.protocol.kinds[kind.index()].name;
                 (name, &system.protocol.remote)
             }
-            Whose::Home => (&system.home.name, system.home),
+            RowOwner::Home => (&system.home.name, system.home),
         }
     }
 
@@ -123,13 +123,13 @@ impl Whose {
     /// The remote's number, or `None` for the home.
     fn number(self) -> Option<u8> {
         match self {
-            Whose::Remote(number) => Some(number),
-            Whose::Home => None,
+            RowOwner::Remote(number) => Some(number),
+            RowOwner::Home => None,
         }
     }
 
     /// The row cannot be executed.
-    fn impossible(self, system: &System, interrupted: &Interrupted) -> Wrong {
+    fn impossible(self, system: &System, interrupted: &RowError) -> Wrong {
         let (name, controller) = self.of(system);
         let messages = &system.protocol.messages;
         let what = fault_words(name, messages, controller, &interrupted.fault);
@@ -231,7 +231,7 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         step: Step,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let before = ended.len();
         let taken = waiting(self.taken(system, step, ended));
@@ -245,7 +245,7 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         step: Step,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match step {
             Step::Access(line, remote, access) => {
@@ -301,7 +301,7 @@ impl<D: Data> World<D> {
         (line, remote): (u8, u8),
         access: Access,
         what: D::Write,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let right = system.right(&place.configuration);
@@ -321,7 +321,7 @@ impl<D: Data> World<D> {
             (place.copy, place.writes) = (copy, None);
         }
         let found = Some(found);
-        ended.push(Ended {
+        ended.push(CompletedAccess {
             line,
             remote,
             found,
@@ -350,13 +350,13 @@ impl<D: Data> World<D> {
         remote: u8,
         access: Access,
         what: D::Write,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
         let occasion = occasion(Event::Access(access), Some(remote), system.home_of(line));
         let mut tables = &system.protocol.remote;
-        let whose = Whose::Remote(remote);
+        let whose = RowOwner::Remote(remote);
         let stepped = system
             .remote_machine()
             .step(&mut next, occasion, &mut tables);
@@ -423,7 +423,7 @@ impl<D: Data> World<D> {
         let reads = !access.writes() && access.needs() == Right::Read;
         if reads && before.min(after) >= Right::Read {
             let found = Some(found);
-            ended.push(Ended {
+            ended.push(CompletedAccess {
                 line,
                 remote,
                 found,
@@ -432,7 +432,7 @@ impl<D: Data> World<D> {
         if posts && ended.is_empty() {
             self.line(line).remotes[usize::from(remote)].writes = None;
             let found = None;
-            ended.push(Ended {
+            ended.push(CompletedAccess {
                 line,
                 remote,
                 found,
@@ -441,7 +441,7 @@ impl<D: Data> World<D> {
         let retries = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
         if !access.about_line() && !retries() {
             let found = None;
-            ended.push(Ended {
+            ended.push(CompletedAccess {
                 line,
                 remote,
                 found,
@@ -604,7 +604,7 @@ impl<D: Data> World<D> {
         system: &System,
         arrival: Arrival,
         choice: u16,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let Some(flight) = self.network.at(arrival).cloned() else {
             return Ok(false);
@@ -614,7 +614,7 @@ impl<D: Data> World<D> {
         }
         self.network.take(arrival);
         let event = Event::Message(flight.message);
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: system.home_of(flight.line),
             event,
             sender: flight.from.map(u16::from),
@@ -629,7 +629,7 @@ impl<D: Data> World<D> {
             if let (true, Carried::Write(what, _)) = (D::KEEPS, &flight.carried) {
                 self.line(flight.line).kept = Some(what.clone());
             }
-            let taken = Taken {
+            let taken = HomeInput {
                 message: Some(flight.message),
                 sender: flight.from,
                 brought,
@@ -641,13 +641,13 @@ impl<D: Data> World<D> {
             return match self.home_with(system, flight.line, occasion, taken, (ticket, choice))? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
-                Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
+                Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
             };
         };
         let place = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
         let mut tables = &system.protocol.remote;
-        let whose = Whose::Remote(remote);
+        let whose = RowOwner::Remote(remote);
         let machine = system.remote_machine();
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
         match stepped.map_err(|i| self.interrupted(system, flight.line, whose, &i))? {
@@ -663,7 +663,7 @@ impl<D: Data> World<D> {
             }
             Outcome::Leave => Ok(false),
             Outcome::Refuse | Outcome::Unexpected => {
-                Err(Whose::Remote(remote).unexpected(system, event))
+                Err(RowOwner::Remote(remote).unexpected(system, event))
             }
         }
     }
@@ -678,13 +678,13 @@ impl<D: Data> World<D> {
         (rule, acts, next): (usize, Vec<Act>, Configuration),
         brought: Option<&D::Copy>,
         extent: Extent,
-        ended: &mut Vec<Ended<D>>,
+        ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(), Wrong> {
         let plan = &system.plans[0][rule];
         let held = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .copy
             .clone();
-        let mut around = AroundRemote {
+        let mut around = WorldRemoteContext {
             world: self,
             system,
             line,
@@ -775,8 +775,8 @@ impl<D: Data> World<D> {
         &self,
         system: &System,
         own: u8,
-        whose: Whose,
-        interrupted: &Interrupted,
+        whose: RowOwner,
+        interrupted: &RowError,
     ) -> Wrong {
         let (protocol, from) = (system.protocol, whose.number());
         let mut network = self.network.clone();
@@ -941,7 +941,7 @@ impl<D: Data> World<D> {
         if choice == 0 {
             return self.must(system, line, event, Some(&copy));
         }
-        let taken = Taken {
+        let taken = HomeInput {
             message: None,
             sender: None,
             brought: Some(&copy),
@@ -963,7 +963,7 @@ impl<D: Data> World<D> {
         event: Event,
         brought: Option<&D::Copy>,
     ) -> Result<bool, Wrong> {
-        let taken = Taken {
+        let taken = HomeInput {
             message: None,
             sender: None,
             brought,
@@ -976,7 +976,7 @@ impl<D: Data> World<D> {
         )? {
             Answer::Taken => Ok(true),
             Answer::Waits => Ok(false),
-            Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
+            Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
         }
     }
 
@@ -1042,8 +1042,8 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        occasion: Occasion,
-        taken: Taken<D::Copy>,
+        occasion: Trigger,
+        taken: HomeInput<D::Copy>,
     ) -> Result<Answer, Wrong> {
         self.home_with(system, line, occasion, taken, (None, 0))
     }
@@ -1054,15 +1054,15 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        occasion: Occasion,
-        taken: Taken<D::Copy>,
+        occasion: Trigger,
+        taken: HomeInput<D::Copy>,
         (ticket, choice): (Option<Ticket>, u16),
     ) -> Result<Answer, Wrong> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let machine = system.home_machine();
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
-        let acts = match stepped.map_err(|i| self.interrupted(system, line, Whose::Home, &i))? {
+        let acts = match stepped.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
             Outcome::Taken { acts, .. } => acts,
             Outcome::Leave => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
@@ -1144,8 +1144,8 @@ fn stores_lost(system: &System) -> Wrong {
 }
 
 /// Input of an event that is no message.
-fn nothing<'t, Copy>() -> Taken<'t, Copy> {
-    Taken {
+fn nothing<'t, Copy>() -> HomeInput<'t, Copy> {
+    HomeInput {
         message: None,
         sender: None,
         brought: None,

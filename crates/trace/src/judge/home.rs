@@ -4,7 +4,7 @@ use super::*;
 
 /// Snapshot of the check: everything that a row can change.
 #[derive(Clone)]
-struct Here {
+struct Snapshot {
     at: usize,
     summary: Summary,
     line: Line,
@@ -88,19 +88,19 @@ impl Judge<'_> {
 
     /// Applies one of several events to the home: the one that matches the most steps.
     pub(super) fn any_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
-        let here = |judge: &Self, line: &Line| Here {
+        let here = |judge: &Self, line: &Line| Snapshot {
             at: judge.at,
             summary: judge.summary,
             line: line.clone(),
             flights: judge.flights.clone(),
             registers: judge.registers.clone(),
         };
-        let go_to = |judge: &mut Self, line: &mut Line, here: Here| {
+        let go_to = |judge: &mut Self, line: &mut Line, here: Snapshot| {
             (judge.at, judge.summary, *line) = (here.at, here.summary, here.line);
             (judge.flights, judge.registers) = (here.flights, here.registers);
         };
         let before = here(self, line);
-        let mut best: Option<(Checked, Here)> = None;
+        let mut best: Option<(Checked, Snapshot)> = None;
         for event in events {
             go_to(self, line, before.clone());
             let (own, taken) = (None, None);

@@ -9,7 +9,7 @@ impl Judge<'_> {
         let remote = &line.remotes[own];
         let right = self.protocol.remote.states[remote.agent.state].right;
         let event = Event::Access(access);
-        let happens = Happening {
+        let happens = Trigger {
             event,
             sender: None,
             own: Some(own),

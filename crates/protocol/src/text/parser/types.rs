@@ -99,13 +99,13 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// After `per`: the index type of an array.
-    pub(super) fn over(&mut self) -> Parse<Over> {
+    pub(super) fn over(&mut self) -> Parse<IndexDomain> {
         self.production("per");
         if self.eat_word("remote") {
-            return Ok(Over::Remotes);
+            return Ok(IndexDomain::Remotes);
         }
         if self.eat_word("home") {
-            return Ok(Over::Homes(self.homes()));
+            return Ok(IndexDomain::Homes(self.homes()));
         }
         let size = self.sized("`remote`, `home`, or how many there are")?;
         let most = self.most_elements;
@@ -115,7 +115,7 @@ impl<'a> Parser<'a, '_> {
             self.sink
                 .push(diagnostic.label(format!("must be 1 to {most}")));
         }
-        Ok(Over::Numbers(size.value.clamp(1, most) as u16))
+        Ok(IndexDomain::Numbers(size.value.clamp(1, most) as u16))
     }
 
     pub(super) fn type_(&mut self) -> Parse<Type> {
@@ -160,7 +160,7 @@ impl<'a> Parser<'a, '_> {
             if self.eat_word("home") {
                 return Ok(Type::Array {
                     of: Element::Member,
-                    over: Over::Homes(self.homes()),
+                    over: IndexDomain::Homes(self.homes()),
                     then: None,
                 });
             }

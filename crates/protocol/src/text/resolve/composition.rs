@@ -1,7 +1,7 @@
 //! Resolution of a file that composes protocols to a [`Composition`].
 
 use super::*;
-use crate::composition::{Composition, Joint, Node, Over, Place, Space};
+use crate::composition::{Composition, Joint, LevelBinding, Node, Place, Space};
 
 /// Loader of used files: returns the protocol of a file, given its name, or a sentence on why it cannot.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
@@ -13,7 +13,7 @@ struct Composer<'a, 's> {
     spaces: Vec<Option<Space>>,
     node_names: Names<'a>,
     nodes: Vec<Vec<Place>>,
-    levels: Vec<Over>,
+    levels: Vec<LevelBinding>,
 }
 
 pub(in crate::text) fn compose(
@@ -208,8 +208,8 @@ impl<'a> Composer<'a, '_> {
                     let used = self.spaces[space].as_ref()?;
                     (!used.protocol.guarantee.coherent).then_some(&used.protocol.name)
                 });
-                let level = Over { inner, outer };
-                let other = |l: &Over| l.inner == inner || l.inner == outer || l.outer == inner;
+                let level = LevelBinding { inner, outer };
+                let other = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
                     wrong(over.name.span, "a home over its own caches", "use the text a second time, under another name")
                 } else if let Some((name, what)) = joins {
@@ -274,7 +274,7 @@ impl<'a> Composer<'a, '_> {
             }
             for &(part, number) in counted.each.iter().flat_map(|each| &each.items) {
                 let (place, count) = (self.place(part)?, self.count(number, 0)?);
-                let below = |l: &Over| places.contains(&Place::Home(l.inner));
+                let below = |l: &LevelBinding| places.contains(&Place::Home(l.inner));
                 match place {
                     Place::Remotes(space, kind)
                         if self.levels.iter().any(|l| l.inner == space && below(l)) =>

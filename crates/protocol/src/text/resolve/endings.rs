@@ -1,12 +1,12 @@
 //! Data of accesses: the bytes that a row sends, and those with which an access completes.
 //!
 //! A remote's rows do not name the access they are about; it follows from the paths that lead there
-//! ([`crate::under_way`]). If it is ambiguous, or if there are no bytes, the file is wrong.
+//! ([`crate::pending_access`]). If it is ambiguous, or if there are no bytes, the file is wrong.
 
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use crate::pending_access::{Accesses, Ending, PendingAccess};
 use crate::protocol::{Carries, Message};
-use crate::under_way::{Accesses, Ending, UnderWay};
 
 /// Reports rows that complete an access without bytes, or send the bytes of a write where none is pending.
 pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Sink) {
@@ -89,14 +89,14 @@ impl Endings<'_> {
 
     /// Returns the error of a row that sends the bytes of a write, if any.
     fn sent(&self, row: &Rule, message: &Message) -> Option<Diagnostic> {
-        let about: Vec<UnderWay> = match row.event {
-            Event::Access(access) => vec![UnderWay {
+        let about: Vec<PendingAccess> = match row.event {
+            Event::Access(access) => vec![PendingAccess {
                 access,
                 sent: false,
             }],
             _ => self.accesses.within(row.state).iter().copied().collect(),
         };
-        let fits = |u: &UnderWay| u.access.writes();
+        let fits = |u: &PendingAccess| u.access.writes();
         if !about.is_empty() && about.iter().all(fits) {
             return self.partly(row, message, &about);
         }
@@ -117,8 +117,8 @@ impl Endings<'_> {
 
     /// Returns the error of a row that sends a whole line for a write of part of it. The remaining bytes, from a copy,
     /// may be stale when the home writes them, and would undo another cache's store.
-    fn partly(&self, row: &Rule, message: &Message, about: &[UnderWay]) -> Option<Diagnostic> {
-        let whole = |u: &&UnderWay| u.access == Access::WriteLine;
+    fn partly(&self, row: &Rule, message: &Message, about: &[PendingAccess]) -> Option<Diagnostic> {
+        let whole = |u: &&PendingAccess| u.access == Access::WriteLine;
         let part = about.iter().find(|u| !whole(u))?;
         if message.carries != Carries::Store {
             return None;
@@ -136,11 +136,11 @@ impl Endings<'_> {
 }
 
 /// Description of the completion of an access.
-fn words(under_way: UnderWay) -> String {
+fn words(under_way: PendingAccess) -> String {
     let name = under_way.access.name();
     match under_way {
-        UnderWay { sent: true, .. } => format!("a {name} whose bytes were sent"),
-        UnderWay { access, .. } if access.writes() => format!("a {name} in the copy"),
+        PendingAccess { sent: true, .. } => format!("a {name} whose bytes were sent"),
+        PendingAccess { access, .. } if access.writes() => format!("a {name} in the copy"),
         _ => format!("a {name}"),
     }
 }

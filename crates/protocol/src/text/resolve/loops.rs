@@ -10,7 +10,7 @@ use crate::controller::{
     Event, Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value,
 };
 use crate::protocol::{Carries, Type, VariableId};
-use crate::terms::Over;
+use crate::terms::IndexDomain;
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves an element of an array; returns it with the array's type.
@@ -49,9 +49,9 @@ impl<'a> Resolver<'a, '_> {
         }
         let overs = std::iter::once(over).chain(then);
         let at = overs.zip(indices).map(|(over, index)| match over {
-            Over::Remotes => self.typed(index, Kind::Remote, scope),
-            Over::Homes(_) => self.typed(index, Kind::Home, scope),
-            Over::Numbers(size) => self.number_of(index, size, scope),
+            IndexDomain::Remotes => self.typed(index, Kind::Remote, scope),
+            IndexDomain::Homes(_) => self.typed(index, Kind::Home, scope),
+            IndexDomain::Numbers(size) => self.number_of(index, size, scope),
         });
         let at: Vec<Option<Expression>> = at.collect();
         let at = at.into_iter().collect::<Option<_>>()?;

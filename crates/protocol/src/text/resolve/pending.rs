@@ -7,8 +7,8 @@
 use super::controller::takes;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
+use crate::pending_access::{self, every};
 use crate::protocol::{Channel, Class, Message, Right, StateId};
-use crate::under_way::{self, every};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
@@ -18,7 +18,7 @@ struct Accesses<'c> {
     /// For each message, true if it asks the home for something.
     asks: Vec<bool>,
     /// Analysis of pending accesses and of rows that post a write.
-    under_way: under_way::Accesses,
+    under_way: pending_access::Accesses,
 }
 
 /// Reports states that wait without declaring it, and accesses that never complete.
@@ -37,7 +37,7 @@ pub(super) fn check(
     let accesses = Accesses {
         controller,
         asks: messages.iter().map(asks).collect(),
-        under_way: under_way::Accesses::new(controller, messages),
+        under_way: pending_access::Accesses::new(controller, messages),
     };
     let mut silent = FxHashSet::default();
     for (access, name) in Access::ALL {

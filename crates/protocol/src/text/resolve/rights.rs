@@ -33,13 +33,13 @@ impl Depends {
 /// Assumed value of a variable or field, and its number of values.
 #[derive(Clone, Copy, PartialEq)]
 struct Known {
-    what: What,
+    what: PermissionSource,
     values: u16,
     value: u16,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum What {
+enum PermissionSource {
     Variable(VariableId),
     Field(u8),
 }
@@ -148,14 +148,14 @@ fn of_variables(expression: &Expression) -> bool {
 
 /// Value of an expression, if the known values determine it.
 fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
-    let of = |what: What| {
+    let of = |what: PermissionSource| {
         let known = known.iter().find(|known| known.what == what)?;
         Some(i32::from(known.value))
     };
     match expression {
         Expression::Constant(constant) => Some(i32::from(*constant)),
-        Expression::Variable(variable) => of(What::Variable(*variable)),
-        Expression::Field(field) => of(What::Field(*field)),
+        Expression::Variable(variable) => of(PermissionSource::Variable(*variable)),
+        Expression::Field(field) => of(PermissionSource::Field(*field)),
         Expression::Not(inner) => Some(i32::from(value(inner, known)? == 0)),
         Expression::Round(inner, size) => Some(value(inner, known)? % i32::from(*size)),
         Expression::Binary(operator, left, right) => {
@@ -373,7 +373,7 @@ impl<'a> Resolver<'a, '_> {
                 Initial::Number(number) => number,
                 Initial::All(_) => 0,
             };
-            (What::Variable(*variable), value)
+            (PermissionSource::Variable(*variable), value)
         });
         let begins: Vec<Known> = begins
             .map(|(what, value)| Known {
@@ -439,7 +439,7 @@ impl Depends {
     /// Variables of the conditions, and these fields, as unknowns to enumerate.
     fn known(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
         let variables = self.variables.iter().map(|variable| Known {
-            what: What::Variable(*variable),
+            what: PermissionSource::Variable(*variable),
             values: values(reading.about_variable(*variable).ty).unwrap_or(1),
             value: 0,
         });
@@ -570,7 +570,7 @@ fn known_in(
             let fields = (0..).zip(&messages[message.index()].fields);
             let known = fields.filter_map(|(field, about)| {
                 Some(Known {
-                    what: What::Field(field),
+                    what: PermissionSource::Field(field),
                     values: values(about.ty)?,
                     value: 0,
                 })

@@ -1,9 +1,9 @@
 //! The remote and the device of a run, and the messages between remote and home.
 
 use super::*;
-use crate::lockstep::ways::within_bounds;
+use crate::lockstep::reachability::within_bounds;
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{Around, Sending};
+use cohkit_system::agent::{RemoteContext, Sending};
 use cohkit_system::data::Extent;
 
 /// Execution context of the remote's rows.
@@ -16,7 +16,7 @@ struct AtRemote<'b, 'a> {
     access: Option<Access>,
 }
 
-impl Around for AtRemote<'_, '_> {
+impl RemoteContext for AtRemote<'_, '_> {
     type Copy = Bytes;
     type Wrong = Wrong;
 
@@ -189,7 +189,7 @@ impl Bench<'_> {
         remote: &mut Configuration,
         event: Event,
     ) -> Checked<Outcome> {
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender: None,

@@ -6,7 +6,7 @@ use super::*;
 
 /// Method by which an application withholds its answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Withheld {
+pub enum DelayedResponse {
     /// The application locks both control lines. The requests for them fill the unit's waiting set.
     Locks,
     /// The application serves as memory and withholds both read answers. Requests for two other, locked lines fill the
@@ -24,7 +24,7 @@ const SOON: u64 = 300;
 
 impl Bench<'_> {
     /// Plays the scenario to its end.
-    pub(in crate::lockstep) fn control_lines(&mut self, withheld: Withheld) -> Checked {
+    pub(in crate::lockstep) fn control_lines(&mut self, withheld: DelayedResponse) -> Checked {
         let takes = |locks| {
             let fits = |local: &Local| local.ensures == Right::None && local.locks == locks;
             let place = self.home.locals.iter().position(fits);
@@ -35,21 +35,21 @@ impl Bench<'_> {
             return noticed(Check::Comparison, None, what.into());
         };
         let locked = match withheld {
-            Withheld::Locks => CONTROL,
-            Withheld::Reads => [3, 4],
+            DelayedResponse::Locks => CONTROL,
+            DelayedResponse::Reads => [3, 4],
         };
         for at in locked {
             self.ask(at, lock);
         }
         self.until(|bench| locked.iter().all(|&at| bench.lines[at].told))?;
         for at in CONTROL {
-            self.lines[at].withheld = withheld == Withheld::Reads;
+            self.lines[at].withheld = withheld == DelayedResponse::Reads;
         }
         for at in locked {
             self.access(at, Access::Load)?;
         }
         self.pass(SOON)?;
-        if withheld == Withheld::Reads {
+        if withheld == DelayedResponse::Reads {
             self.access(CONTROL[0], Access::Load)?;
             self.access(CONTROL[1], Access::Store)?;
             self.pass(SOON)?;

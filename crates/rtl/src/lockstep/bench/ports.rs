@@ -349,7 +349,7 @@ impl Bench<'_> {
     pub(super) fn gets(&self, at: usize) -> Right {
         let mut home = self.lines[at].home.clone();
         let has = self.rom.rights[usize::from(home.state)];
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event: Event::MemoryData(0),
             sender: Some(0),

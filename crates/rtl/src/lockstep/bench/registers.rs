@@ -1,6 +1,6 @@
 //! The home's registers: expected counter values are derived from its pins and compared at the end of a run.
 
-use super::places::{Lack, Use};
+use super::unit_resources::{Lack, Use};
 use super::*;
 use crate::registers::place as first;
 use crate::registers::{present, register, Register, COUNTERS, PLACES, REGISTERS};

@@ -1,8 +1,8 @@
 //! Steps of the home's units: the controller takes each step as well, which determines the expected outputs of the RTL.
 
-use super::places::Use;
+use super::unit_resources::Use;
 use super::*;
-use cohkit_system::agent::{AroundHome, Sending, Taken, Wish};
+use cohkit_system::agent::{HomeContext, HomeInput, MemoryOp, Sending};
 
 impl Bench<'_> {
     /// Checks a step of a unit against the controller.
@@ -109,7 +109,7 @@ impl Bench<'_> {
         place: &str,
     ) -> Checked<(Configuration, usize, Vec<Act>)> {
         let states = &self.rom.states;
-        let occasion = Occasion {
+        let occasion = Trigger {
             home: 0,
             event,
             sender: Some(0),
@@ -300,7 +300,7 @@ impl Bench<'_> {
             (None, Memory::Read(bytes)) if matches!(event, Event::MemoryData(_)) => Some(*bytes),
             _ => None,
         };
-        let taken = Taken {
+        let taken = HomeInput {
             message: message.as_ref().map(|message| message.kind),
             sender: Some(0),
             brought: brought.as_ref(),
@@ -340,7 +340,7 @@ impl AtHome<'_, '_> {
     }
 }
 
-impl AroundHome for AtHome<'_, '_> {
+impl HomeContext for AtHome<'_, '_> {
     type Copy = Bytes;
     type Wrong = Wrong;
 
@@ -417,13 +417,13 @@ impl AroundHome for AtHome<'_, '_> {
         self.unknown()
     }
 
-    fn start(&mut self, wish: Wish<Bytes>) -> Checked {
+    fn start(&mut self, wish: MemoryOp<Bytes>) -> Checked {
         let state = usize::from(self.line().home.state);
         self.line().right = match wish {
-            Wish::Read => self.bench.gets(self.at),
+            MemoryOp::Read => self.bench.gets(self.at),
             _ => self.bench.rom.rights[state],
         };
-        if wish == Wish::Read {
+        if wish == MemoryOp::Read {
             self.line().operation = Memory::ReadWanted;
             return Ok(());
         }
@@ -437,7 +437,7 @@ impl AroundHome for AtHome<'_, '_> {
         };
         let words = self.bench.words;
         let latest = &mut self.line().latest;
-        if let Wish::Write(copy) = &wish {
+        if let MemoryOp::Write(copy) = &wish {
             if !self.current(copy) {
                 return self.wrong("the remote gave old bytes back");
             }

@@ -3,7 +3,7 @@
 //! The controller takes each step of the RTL. The messages and memory operations of that step are kept until they cross
 //! the RTL's ports.
 
-use super::{Admission, Bytes, ClockedHome, Happened, Heard, WORDS};
+use super::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
 use crate::agents::home::Work;
 use crate::agents::program::{Answer, ConfigurationId, Transition};
 use crate::data::Copy;
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 pub(crate) struct Clocked {
     home: Box<dyn ClockedHome>,
     running: bool,
-    happened: Vec<Happened>,
+    happened: Vec<CycleOutput>,
     /// Messages given to the home that have not entered, in order.
     entering: VecDeque<u32>,
     /// Inputs that no unit has taken, by line.
@@ -120,7 +120,7 @@ impl Simulation {
     }
 
     /// Gives an event to the application in the clocked home.
-    pub(crate) fn give_application(&mut self, heard: Heard) {
+    pub(crate) fn give_application(&mut self, heard: ApplicationEvent) {
         if let Some(clocked) = &mut self.clocked {
             clocked.home.application(heard);
         }
@@ -179,10 +179,10 @@ impl Simulation {
         }
     }
 
-    fn has_happened(&mut self, happened: Happened) -> Result<(), (Line, String)> {
+    fn has_happened(&mut self, happened: CycleOutput) -> Result<(), (Line, String)> {
         match happened {
-            Happened::Entered { kind, line } => self.has_entered(kind, line),
-            Happened::Stepped {
+            CycleOutput::Entered { kind, line } => self.has_entered(kind, line),
+            CycleOutput::Stepped {
                 line,
                 event,
                 state,
@@ -198,14 +198,14 @@ impl Simulation {
                         format!("{} in {words}: {what}", self.event_words(event)),
                     )
                 }),
-            Happened::Left { kind, line, bytes } => self.has_left(kind, line, bytes),
-            Happened::Answered {
+            CycleOutput::Left { kind, line, bytes } => self.has_left(kind, line, bytes),
+            CycleOutput::Answered {
                 line,
                 operation,
                 refused,
             } => self.has_answered(line, operation, refused),
-            Happened::Reads { line } => self.reads_memory(line),
-            Happened::Writes { line, bytes, mask } => self.writes_memory(line, bytes, mask),
+            CycleOutput::Reads { line } => self.reads_memory(line),
+            CycleOutput::Writes { line, bytes, mask } => self.writes_memory(line, bytes, mask),
             happened => {
                 self.hardware_acts(happened);
                 Ok(())

@@ -1,13 +1,13 @@
 //! Framed links of a caching agent or of a home, as used by the simulation.
 
-use cohkit_link::drive::LANE_BYTE;
+use cohkit_link::testbench::LANE_BYTE;
 use cohkit_link::{cxl, Lanes, Message, Parameters};
 use cohkit_protocol::protocol::MessageId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::wired::{of_links, Faults, Links, Made, Plan};
-use super::{limit, sender, Way};
+use super::wired::{of_links, EndKind, Faults, Links, Plan};
+use super::{limit, sender, KindTiming};
 use crate::kernel::{Time, SECOND};
 use crate::platform::{self, Framing};
 
@@ -27,7 +27,7 @@ pub(crate) struct Port {
     /// Number of the port's space, and the agent's side of the links.
     space: usize,
     agent: usize,
-    ways: Rc<[Way]>,
+    ways: Rc<[KindTiming]>,
     /// Latency from the end of a link to the receiver, by the side of arrival.
     pub join: [Time; 2],
     /// True if a message that has arrived was not accepted.
@@ -40,7 +40,7 @@ pub(crate) struct Port {
 
 /// Result of [`Port::take`].
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Left {
+pub(crate) struct Unclaimed {
     /// True if a message was taken.
     pub took: bool,
     /// True if a message for the other space has arrived.
@@ -52,7 +52,7 @@ impl Port {
     pub fn new(
         link: &platform::Link,
         layer: &platform::Layer,
-        ways: &Rc<[Way]>,
+        ways: &Rc<[KindTiming]>,
         seed: u64,
         of_home: bool,
     ) -> Port {
@@ -63,7 +63,7 @@ impl Port {
             rate: 8 * layer.lane_rate.value,
             ..lanes
         };
-        let at = |lanes: Lanes, ends: &dyn Fn(u32) -> Made| {
+        let at = |lanes: Lanes, ends: &dyn Fn(u32) -> EndKind| {
             let byte = lanes.blocks().value() / f64::from(lanes.count);
             let delay =
                 (link.latency.value as f64 / SECOND as f64 * byte * LANE_BYTE as f64) as u64;
@@ -86,7 +86,7 @@ impl Port {
         };
         let links = match layer.framing {
             Framing::Eci => at(rated(Lanes::ECI.with(lanes)), &|patience| {
-                Made::Eci(Parameters {
+                EndKind::Eci(Parameters {
                     patience,
                     // Waiting messages are counted by the simulator.
                     fifo: usize::MAX,
@@ -96,7 +96,7 @@ impl Port {
             Framing::Ccix => {
                 let lanes = rated(Lanes::pcie(lanes, 16));
                 let way = link.latency.value as f64 / SECOND as f64 * lanes.blocks().value();
-                at(lanes, &|_| Made::Ccix(limit(lanes.count), way as u64))
+                at(lanes, &|_| EndKind::Ccix(limit(lanes.count), way as u64))
             }
             Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
                 let flits = match layer.framing {
@@ -105,7 +105,7 @@ impl Port {
                 };
                 let agent = sender(layer.framing, !of_home);
                 at(rated(Lanes::pcie(lanes, 32)), &|patience| {
-                    Made::Cxl(flits, patience, agent)
+                    EndKind::Cxl(flits, patience, agent)
                 })
             }
         };
@@ -218,9 +218,9 @@ impl Port {
         now: Time,
         mut lets_in: impl FnMut(usize, u32) -> bool,
         mut each: impl FnMut(usize, u32),
-    ) -> Left {
+    ) -> Unclaimed {
         let (agent, space) = (self.agent, self.space as u64);
-        let mut left = Left::default();
+        let mut left = Unclaimed::default();
         let mut shared = self.shared.borrow_mut();
         let is_let_in = |side: usize, label: u64| match label >> 32 == space {
             true => lets_in(side ^ agent, label as u32),

@@ -1,7 +1,7 @@
 //! Parallel links with their endpoints, advanced in time.
 
-use cohkit_link::chance::Chance;
-use cohkit_link::drive::{Drive, Earliest, LANE_BYTE};
+use cohkit_link::bit_errors::Chance;
+use cohkit_link::testbench::{Earliest, Testbench, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -28,7 +28,7 @@ macro_rules! of_links {
 pub(super) use of_links;
 
 /// Parameters of endpoints to be created.
-pub(super) enum Made {
+pub(super) enum EndKind {
     Eci(Parameters),
     /// Bytes after which a packet of the link layer leaves, and bytes in flight in one direction.
     Ccix(u64, u64),
@@ -91,17 +91,17 @@ impl Failing {
     }
 }
 
-impl Made {
+impl EndKind {
     pub(super) fn of(&self, plan: Plan) -> Links {
         match self {
-            Made::Eci(parameters) => Links::Eci(Wired::new(&plan, || {
+            EndKind::Eci(parameters) => Links::Eci(Wired::new(&plan, || {
                 [(); 2].map(|()| end::End::new(parameters.clone()))
             })),
-            Made::Ccix(limit, way) => {
+            EndKind::Ccix(limit, way) => {
                 let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*way);
                 Links::Ccix(Wired::new(&plan, || [end(), end()]))
             }
-            Made::Cxl(flits, patience, first) => {
+            EndKind::Cxl(flits, patience, first) => {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
@@ -122,7 +122,7 @@ const CIRCUITS: usize = 16;
 /// Links with their endpoints. A link advances only when an event occurs on it or when it is accessed. The upper half
 /// of a label is the message's space.
 pub(super) struct Wired<L: Layer> {
-    drives: Vec<Drive<L>>,
+    drives: Vec<Testbench<L>>,
     /// Ticks up to which all links are considered advanced.
     now: u64,
     /// Messages that wait in front of each endpoint of each link, by circuit.
@@ -217,12 +217,13 @@ impl<L: Layer> Wired<L> {
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
         let drive = |link: usize| {
             let seed = plan.seed ^ (link as u64) << 32;
-            let mut drive = Drive::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
+            let mut drive = Testbench::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
             // The links have come up, and the credits have arrived.
             drive.settle(1 << 20);
             drive.advance(drive.now + 4 * plan.delay + 1024 * LANE_BYTE);
             for (wire, side) in drive.wires.iter_mut().zip(0..) {
-                wire.noise = cohkit_link::chance::Noise::new(plan.rate, seed ^ (0x1111 << side));
+                wire.noise =
+                    cohkit_link::bit_errors::Noise::new(plan.rate, seed ^ (0x1111 << side));
                 (wire.bits, wire.idle, wire.units) = (0, 0, 0);
             }
             if plan.is_lossless() {
@@ -230,7 +231,7 @@ impl<L: Layer> Wired<L> {
             }
             drive
         };
-        let mut drives: Vec<Drive<L>> = (0..plan.count).map(drive).collect();
+        let mut drives: Vec<Testbench<L>> = (0..plan.count).map(drive).collect();
         let begun = drives.iter().map(|drive| drive.now).max().unwrap_or(0);
         drives.iter_mut().for_each(|drive| drive.sleep(begun));
         let circuits = |side: usize| {
@@ -350,7 +351,7 @@ impl<L: Layer> Wired<L> {
 
 /// Advances a link to a time. Bit errors do not affect an idle link.
 #[inline]
-fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64, noisy: bool) {
+fn go_on<L: Layer>(drive: &mut Testbench<L>, until: u64, noisy: bool) {
     if noisy && drive.is_at_rest() {
         drive.sleep(until);
     } else {
@@ -535,7 +536,7 @@ impl<L: Layer> Wired<L> {
 
     /// Bytes of non-idle units sent from a side.
     pub(super) fn bytes(&self, side: usize) -> u64 {
-        let bits = |drive: &Drive<L>| {
+        let bits = |drive: &Testbench<L>| {
             drive.wires[side]
                 .bits
                 .saturating_sub(drive.wires[side].idle)
@@ -560,7 +561,7 @@ impl<L: Layer> Wired<L> {
 
     /// Number of units sent again.
     pub(super) fn replayed(&self) -> u64 {
-        let ends = self.drives.iter().flat_map(Drive::ends);
+        let ends = self.drives.iter().flat_map(Testbench::ends);
         ends.map(Layer::replayed).sum()
     }
 

@@ -3,9 +3,9 @@
 //! A case is a part of a file with a comment under each error, whose carets mark the span. So span and message are
 //! tested together. `UPDATE_EXPECT=1` rewrites the comments; review them as a diff.
 
+mod bulk_transition;
 mod compositions;
 mod controllers;
-mod every;
 mod homes;
 mod kinds;
 mod names;

@@ -1,0 +1,836 @@
+//! Lowering of the rows for one event to rules.
+//!
+//! States whose rows for the event agree in everything but the next state share rules. Constant tables hold these
+//! states and their next states. This keeps models of constructed homes small, which have many states and few different
+//! rows.
+
+use cohkit_protocol::controller::{
+    Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement, Target, Variable,
+};
+use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
+use cohkit_protocol::terms::IndexDomain;
+use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
+use cohkit_system::stores::StoreSend;
+
+use super::execution::Execution;
+use super::expressions::Context;
+use super::layout::{ends, Direction, Storage, System};
+use super::prior_values::{chosen_from, NotFollowed};
+use super::story::Act;
+use super::tickets::Taking;
+use super::{Mark, SystemError};
+use cohkit_engine::build::{choose, error, when};
+use cohkit_engine::model::{
+    Expr, Note, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
+};
+
+/// An event of an agent, with its effects outside of the agent's rows.
+#[derive(Clone)]
+pub(super) struct Trigger {
+    /// Start of the rules' names.
+    pub name: String,
+    pub parameters: Vec<VariableId>,
+    /// Condition for the event.
+    pub present: Expr,
+    /// Context of guards.
+    pub before: Context,
+    /// Context of bodies, after `consume` has run.
+    pub after: Context,
+    /// Effects independent of the agent's row: the message leaves its channel, and so on.
+    pub consume: Vec<Stmt>,
+    /// Additional effects if a row takes the event.
+    pub taking: Vec<Stmt>,
+    /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
+    pub refusing: Option<Vec<Stmt>>,
+    pub taken: Option<MessageId>,
+    /// The store of the message, if stores are tracked.
+    pub store: Option<Taking>,
+    /// Current bit of the copy that comes with the event.
+    pub brought: Option<Expr>,
+    /// True if the agent must have a row for the event.
+    pub must: bool,
+    pub spontaneous: bool,
+}
+
+/// A row without its state and next state.
+#[derive(PartialEq, Clone, Debug)]
+struct Case<'c> {
+    guard: Option<&'c Expression>,
+    deed: RowEffect<'c>,
+    /// True if the agent holds the line before and after the row.
+    holds: (bool, bool),
+    /// True if the row leads to another state.
+    moves: bool,
+    /// True if the row performs a store in the agent's own copy.
+    stores: bool,
+    /// True if the row performs a read in the agent's own copy.
+    reads: bool,
+    /// True if the row posts a store.
+    posts: bool,
+    /// The access that the row begins, if it is outstanding after the row.
+    opens: Option<Access>,
+    /// True if an atomic access that the home performs may be outstanding after the row.
+    atomic: bool,
+    done: CompletionEffect,
+    /// True if the write that `done` performs may cover only a part of the line.
+    keeps_a_part: bool,
+    /// True if the row abandons a write whose bytes have been sent.
+    gives_up: bool,
+}
+
+impl Case<'_> {
+    /// The set that the case chooses a member of, in terms of the values before the row.
+    fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
+        match self.deed {
+            RowEffect::Take(body) => chosen_from(body),
+            _ => None,
+        }
+    }
+}
+
+#[derive(PartialEq, Clone, Debug)]
+enum RowEffect<'c> {
+    Take(&'c [Statement]),
+    Leave,
+    Refuse,
+    Never,
+}
+
+/// A case that chooses a member of a set, with its effects.
+struct Choice {
+    class: usize,
+    case: usize,
+    answer: Answer,
+}
+
+/// Effects of one case.
+struct Answer {
+    /// Additional condition of the case.
+    only_if: Expr,
+    /// True if networks have room for the messages of the case. Without room, the event waits.
+    room: Expr,
+    body: Vec<Stmt>,
+}
+
+impl Answer {
+    fn of(body: Vec<Stmt>) -> Answer {
+        Answer {
+            only_if: Expr::Bool(true),
+            room: Expr::Bool(true),
+            body,
+        }
+    }
+}
+
+/// Chooses between two truth values.
+fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+    match (&then, &otherwise) {
+        (Expr::Bool(a), Expr::Bool(b)) if a == b => then,
+        (Expr::Bool(true), Expr::Bool(false)) => condition,
+        (Expr::Bool(false), _) => (!condition).and(otherwise),
+        (Expr::Bool(true), _) => condition.or(otherwise),
+        _ => condition.then(then, otherwise),
+    }
+}
+
+/// States with the same cases for an event.
+struct Class<'c> {
+    states: Vec<usize>,
+    cases: Vec<Case<'c>>,
+    /// Per case, the next state of each of the states.
+    next: Vec<Vec<Option<usize>>>,
+}
+
+/// Classes of the states by their cases for an event. States without a row form a class too.
+fn classes<'c>(
+    facts: &ProtocolFacts,
+    controller: &'c Controller,
+    event: Event,
+    home: bool,
+) -> Result<Vec<Class<'c>>, SystemError> {
+    let mut classes: Vec<Class> = Vec::new();
+    for state in 0..controller.states.len() {
+        let rows = controller
+            .rules
+            .iter()
+            .filter(|row| row.event == event && row.state.index() == state);
+        let mut cases = Vec::new();
+        let mut next = Vec::new();
+        for row in rows {
+            let (case, to) = case(facts, controller, row, home)?;
+            let last = case.guard.is_none();
+            cases.push(case);
+            next.push(to);
+            if last {
+                break;
+            }
+        }
+        match classes.iter_mut().find(|c| c.cases == cases) {
+            Some(class) => {
+                class.states.push(state);
+                for (all, to) in class.next.iter_mut().zip(next) {
+                    all.push(to);
+                }
+            }
+            None => classes.push(Class {
+                states: vec![state],
+                cases,
+                next: next.into_iter().map(|to| vec![to]).collect(),
+            }),
+        }
+    }
+    Ok(classes)
+}
+
+fn case<'c>(
+    facts: &ProtocolFacts,
+    controller: &'c Controller,
+    row: &'c Row,
+    home: bool,
+) -> Result<(Case<'c>, Option<usize>), SystemError> {
+    let (deed, next) = match &row.effect {
+        Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
+        Effect::Leave => (RowEffect::Leave, None),
+        Effect::Refuse => (RowEffect::Refuse, None),
+        Effect::Never => (RowEffect::Never, None),
+    };
+    let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
+    if plan.done == CompletionEffect::Unclear {
+        return Err(SystemError::Meaningless(format!(
+            "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
+            controller.states[row.state.index()].name,
+            controller.name
+        )));
+    }
+    let case = Case {
+        guard: row.guard.as_ref(),
+        deed,
+        holds: (plan.before.holds, plan.after.holds),
+        moves: plan.moves,
+        stores: plan.performs,
+        reads: plan.reads,
+        posts: plan.posts,
+        opens: plan.opens,
+        atomic: facts.atomics() && !home && {
+            let next = next.unwrap_or(row.state.index());
+            facts.atomic_in[next]
+        },
+        done: plan.done,
+        keeps_a_part: plan.keeps_a_part && plan.done == CompletionEffect::Ends(Ending::Write),
+        gives_up: plan.gives_up,
+    };
+    Ok((case, next))
+}
+
+impl<'p> System<'p> {
+    /// Adds the rules by which an agent reacts to an event.
+    ///
+    /// A spontaneous event has one rule for each case. Any other event has one rule with all cases in its body, so that
+    /// the search evaluates each message once. Cases that choose a member of a set have rules of their own. Returns the
+    /// condition under which a present event is taken.
+    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<Expr, SystemError> {
+        let home = trigger.before.home;
+        let controller = self.side(home).controller;
+        let classes = classes(&self.facts, controller, event, home)?;
+        let table = self.class_table(home, &trigger.name, &classes);
+        let mut answers = Vec::new();
+        let mut choices = Vec::new();
+        let one = (classes.iter().flat_map(|class| &class.cases))
+            .any(|case| case.chosen_from().is_some())
+            .then(|| self.parameter("chosen", self.remote_type));
+        for (position, class) in classes.iter().enumerate() {
+            let mut of_class = Vec::new();
+            for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
+                let mut answer = self.whole_reaction(&trigger, event, (class, number), next)?;
+                if let (Some(set), Some(one), Some(none)) = (case.chosen_from(), one, &mut answer) {
+                    let Ok(set) = set else {
+                        let what =
+                            "sets what it chooses from in a loop, or by more than names of remotes";
+                        return Err(self.meaningless(what, &trigger.after));
+                    };
+                    let member = self.member(&trigger.before, &set, one.into());
+                    let some = self.with_bound(self.remote_type, |system, each| {
+                        each.any(system.member(&trigger.before, &set, each.into()))
+                    });
+                    none.only_if = none.only_if.clone().and(!some);
+                    let mut trigger = trigger.clone();
+                    trigger.after.chosen = Some(one.into());
+                    let chosen = self.whole_reaction(&trigger, event, (class, number), next)?;
+                    choices.extend(chosen.map(|answer| Choice {
+                        class: position,
+                        case: number,
+                        answer: Answer {
+                            only_if: answer.only_if.and(member),
+                            ..answer
+                        },
+                    }));
+                }
+                of_class.push(answer);
+            }
+            answers.push(of_class);
+        }
+        if trigger.spontaneous {
+            self.separate_rules(trigger, &classes, answers, table);
+            return Ok(Expr::Bool(true));
+        }
+        if let Some(one) = one {
+            self.choosing_rules(&trigger, one, &classes, choices, table);
+        }
+        Ok(self.joint_rule(trigger, &classes, answers, table))
+    }
+
+    /// Effects of one case of a class, with the marks and watched variables. `None` if the case has none.
+    fn whole_reaction(
+        &mut self,
+        trigger: &Trigger,
+        event: Event,
+        (class, number): (&Class, usize),
+        next: &[Option<usize>],
+    ) -> Result<Option<Answer>, SystemError> {
+        let case = &class.cases[number];
+        let mut answer = self.reaction(trigger, event, class, case, next)?;
+        if let Some(answer) = &mut answer {
+            if let RowEffect::Take(body) = case.deed {
+                let watched = self.watched(event, &trigger.after, body);
+                answer.body.extend(watched);
+            }
+            let told = match case.deed {
+                RowEffect::Take(_) => true,
+                // Refusing may be an error, which needs no coverage.
+                RowEffect::Refuse => {
+                    (trigger.refusing.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
+                }
+                RowEffect::Leave | RowEffect::Never => false,
+            };
+            if told {
+                let mark = self.mark(&trigger.after, event, number, class);
+                answer.body.insert(0, mark);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Adds one rule for each case that chooses a member of a set. The member is a parameter of the rule.
+    fn choosing_rules(
+        &mut self,
+        trigger: &Trigger,
+        one: VariableId,
+        classes: &[Class],
+        choices: Vec<Choice>,
+        table: Option<TableId>,
+    ) {
+        for Choice {
+            class,
+            case,
+            answer,
+        } in choices
+        {
+            let here = self.in_class(&trigger.before, &classes[class], class, table);
+            let mut guard = trigger.present.clone().and(here);
+            for (number, other) in classes[class].cases[..=case].iter().enumerate() {
+                if let Some(condition) = other.guard {
+                    let holds = self.truth(&trigger.before, condition);
+                    guard = guard.and(if number == case { holds } else { !holds });
+                }
+            }
+            let mut parameters = trigger.parameters.clone();
+            parameters.push(one);
+            self.build.rule(Rule {
+                name: format!("{}, choosing", trigger.name),
+                parameters,
+                guard: guard.and(answer.only_if).and(answer.room),
+                body: [trigger.consume.clone(), answer.body].concat(),
+                spontaneous: false,
+                priority: 0,
+            });
+        }
+    }
+
+    /// Statement that marks a taken row, for coverage.
+    fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
+        self.marks.push(Mark {
+            home: context.home,
+            event,
+            case,
+            states: class.states.clone(),
+        });
+        Stmt::Note(Note::Marks {
+            group: self.marks.len() as u32 - 1,
+            member: context.part(self.side(context.home).state).into(),
+        })
+    }
+
+    /// Adds one rule for each case.
+    fn separate_rules(
+        &mut self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) {
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate() {
+            let here = self.in_class(&trigger.before, class, number, table);
+            let mut rest = trigger.present.clone().and(here);
+            for (case, answer) in class.cases.iter().zip(answers) {
+                let mut guard = rest.clone();
+                if let Some(condition) = case.guard {
+                    let holds = self.truth(&trigger.before, condition);
+                    guard = guard.and(holds.clone());
+                    rest = rest.and(!holds);
+                }
+                if let Some(answer) = answer {
+                    let body = [trigger.consume.clone(), answer.body].concat();
+                    self.build.rule(Rule {
+                        name: trigger.name.clone(),
+                        parameters: trigger.parameters.clone(),
+                        guard: guard.and(answer.only_if).and(answer.room),
+                        body,
+                        spontaneous: true,
+                        priority: 0,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Adds one rule for all cases. Returns the condition under which some case takes the event, here or in a rule that
+    /// chooses a member.
+    fn joint_rule(
+        &mut self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) -> Expr {
+        let mut open = Expr::Bool(true);
+        let mut taken = Expr::Bool(true);
+        // `None` until a class is found whose states can get here; its effects may well be empty.
+        let mut body: Option<Vec<Stmt>> = None;
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
+            let here = self.in_class(&trigger.before, class, number, table);
+            let total = class.cases.last().is_some_and(|case| case.guard.is_none());
+            // Condition under which the event stays in place, built from the last case to the first.
+            let mut waits = Expr::Bool(!total && !trigger.must);
+            let mut left = waits.clone();
+            let mut does = match total || !trigger.must {
+                true => Vec::new(),
+                false => self.unexpected(&trigger),
+            };
+            for (case, answer) in class.cases.iter().zip(answers).rev() {
+                let leaves = match &answer {
+                    Some(answer) => !answer.room.clone(),
+                    None => Expr::Bool(true),
+                };
+                let (now, answer) = match answer {
+                    Some(Answer {
+                        only_if,
+                        room,
+                        body,
+                    }) => match only_if.and(room) {
+                        Expr::Bool(true) => (Expr::Bool(false), body),
+                        goes_on => (!goes_on, body),
+                    },
+                    None => (Expr::Bool(true), Vec::new()),
+                };
+                match case.guard {
+                    Some(condition) => {
+                        let before = self.truth(&trigger.before, condition);
+                        waits = either(before.clone(), now, waits);
+                        left = either(before, leaves, left);
+                        let after = self.truth(&trigger.after, condition);
+                        does = vec![choose(after, answer, does)];
+                    }
+                    None => (waits, left, does) = (now, leaves, answer),
+                }
+            }
+            if left != Expr::Bool(false) {
+                taken = (!here.clone().and(left)).and(taken);
+            }
+            match waits {
+                Expr::Bool(true) => open = (!here).and(open),
+                waits => {
+                    if waits != Expr::Bool(false) {
+                        open = (!here.clone().and(waits)).and(open);
+                    }
+                    body = Some(match body {
+                        None => does,
+                        Some(others) => vec![choose(here, does, others)],
+                    });
+                }
+            }
+        }
+        if let Some(body) = body {
+            self.build.rule(Rule {
+                name: trigger.name,
+                parameters: trigger.parameters,
+                guard: trigger.present.and(open),
+                body: [trigger.consume, body].concat(),
+                spontaneous: false,
+                priority: 0,
+            });
+        }
+        taken
+    }
+
+    /// Effects of one case of a class; `None` if it has none.
+    fn reaction(
+        &mut self,
+        trigger: &Trigger,
+        event: Event,
+        class: &Class,
+        case: &Case,
+        next: &[Option<usize>],
+    ) -> Result<Option<Answer>, SystemError> {
+        let body = match case.deed {
+            RowEffect::Take(body) => body,
+            RowEffect::Refuse if trigger.refusing.is_some() => {
+                return Ok(trigger.refusing.clone().map(Answer::of));
+            }
+            RowEffect::Refuse | RowEffect::Never if trigger.must => {
+                return Ok(Some(Answer::of(self.unexpected(trigger))));
+            }
+            RowEffect::Leave | RowEffect::Refuse | RowEffect::Never => return Ok(None),
+        };
+        let context = &trigger.after;
+        let home = context.home;
+        let mut only_if = Expr::Bool(true);
+        if trigger.spontaneous {
+            // A hit has an effect only if it is a store that makes another copy stale.
+            let watched = self.watch.is_some_and(|watch| watch.begins(event));
+            let nothing = body.iter().all(|s| *s == Statement::Retry);
+            if nothing && !case.moves && !watched {
+                let order = (case.stores || case.reads) && self.facts.line_order;
+                if !order && (!case.stores || !self.facts.coherent) {
+                    return Ok(None);
+                }
+                only_if = match case.stores {
+                    true => self.another_is_current(&context.line, context.own.as_ref()),
+                    false => Expr::Bool(false),
+                };
+                only_if = only_if.or(self.some_posted(context));
+            }
+            only_if = only_if.and(self.within_bounds(context, body));
+        }
+        let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
+        let copy = match (&trigger.brought, &own_copy) {
+            (Some(brought), _) if !home || trigger.taken.is_none() => brought.clone(),
+            (_, Some(own)) => own.into(),
+            _ => self.memory.at(&context.line).into(),
+        };
+        let mut moment = Execution {
+            context,
+            taken: trigger.taken,
+            brought: trigger.brought.clone(),
+            copy,
+            done: case.done,
+            keeps_a_part: case.keeps_a_part,
+            send: StoreSend::first(case.posts),
+            taking: trigger.store.clone(),
+        };
+        let mut out = trigger.taking.clone();
+        out.extend(self.told(event, case.stores, body, context));
+        if case.reads || case.stores {
+            out.extend(self.in_order(context, case.stores));
+        }
+        if let Some(begun) = case.opens {
+            if !begun.writes() {
+                out.extend(self.answered_before(context, begun));
+            }
+            out.extend(self.access_opens(context, begun));
+        }
+        out.extend(self.statements(&mut moment, body)?);
+        out.extend(self.store_is_taken(&moment));
+        let copy = moment.copy;
+        if let Some(own) = own_copy {
+            if !case.holds.1 {
+                if case.holds.0 {
+                    out.push(own.set(false));
+                }
+            } else if case.stores {
+                out.extend(self.performed_after(event, body, context));
+                out.extend(self.make_all_old(&context.line, true));
+                out.push(own.set(true));
+            } else if trigger.brought.is_some()
+                || case.done == CompletionEffect::Ends(Ending::Write)
+            {
+                out.push(own.set(copy));
+            }
+        }
+        if case.gives_up {
+            out.extend(self.store_is_given_up(context));
+        }
+        if !home && !case.atomic {
+            out.extend(self.atomic_is_over(context));
+        }
+        let state = context.part(self.side(home).state);
+        if case.moves {
+            let to = self.next_state(home, class, next, &state);
+            out.push(state.set(to));
+        }
+        if case.moves || assigns(body) {
+            let becomes = Act::Becomes(self.state_words(context));
+            let agent = self.agent(context.own.as_ref(), &context.line);
+            out.push(self.tells(agent, becomes, &context.line, home));
+        }
+        let room = self.room(&trigger.before, (trigger.taken, &context.chosen), body)?;
+        Ok(Some(Answer {
+            only_if,
+            room,
+            body: out,
+        }))
+    }
+
+    /// Note for charts: an access begins, or is performed at once.
+    fn told(
+        &self,
+        event: Event,
+        stores: bool,
+        body: &[Statement],
+        context: &Context,
+    ) -> Option<Stmt> {
+        let (Event::Access(access), Some(own)) = (event, &context.own) else {
+            return None;
+        };
+        let what = match stores && !sends(body) {
+            true => performs(access),
+            false => access.name().into(),
+        };
+        Some(self.does(own.clone(), &context.line, &what, false))
+    }
+
+    /// Note for charts: a store is performed after its row has sent its messages.
+    fn performed_after(&self, event: Event, body: &[Statement], context: &Context) -> Option<Stmt> {
+        let (Event::Access(access), Some(own), true) = (event, &context.own, sends(body)) else {
+            return None;
+        };
+        Some(self.does(own.clone(), &context.line, &performs(access), false))
+    }
+
+    /// Violation: the agent has no row for the event.
+    fn unexpected(&mut self, trigger: &Trigger) -> Vec<Stmt> {
+        let context = &trigger.after;
+        let mut words = vec![Piece::Text("has no rule for this in ".into())];
+        words.extend(self.state_words(context));
+        let agent = self.agent(context.own.as_ref(), &context.line);
+        let note = self.tells(agent, Act::Does(words), &context.line, context.home);
+        let controller = &self.side(context.home).controller.name;
+        let what = trigger.name.strip_prefix(controller.as_str());
+        let what = what.unwrap_or(&trigger.name).to_string();
+        let why = |agent: &str| format!("{agent}{what}, for which it has no rule there");
+        let mut out = vec![note];
+        out.extend(self.fails(context, &why));
+        out
+    }
+
+    /// Violation: an agent has no row for the event, or its row cannot be executed. `what` describes it with the name
+    /// of the agent. For a remote, the name is that of its state's kind.
+    pub fn fails(&mut self, context: &Context, what: &dyn Fn(&str) -> String) -> Vec<Stmt> {
+        let fails = |agent: &str| error(Violation::new("no unexpected message", what(agent)));
+        let kinds = &self.protocol.kinds;
+        if context.home || kinds.len() == 1 {
+            return vec![fails(&self.side(context.home).controller.name)];
+        }
+        let state = context.part(self.remote.state);
+        let kind = self.kinds().of(state);
+        let each = kinds.iter().zip(0..);
+        each.map(|(its, number)| when(kind.clone().is(number), vec![fails(&its.name)]))
+            .collect()
+    }
+
+    /// True if declared bounds allow the messages of an access.
+    fn within_bounds(&mut self, context: &Context, body: &[Statement]) -> Expr {
+        let mut guard = Expr::Bool(true);
+        for (message, bound) in &self.protocol.bounds.per_message {
+            let sends = body.iter().any(|s| {
+                matches!(s, Statement::Send { message: m, to: Target::Home, .. } if m == message)
+            });
+            let flow = self
+                .flows
+                .iter()
+                .position(|f| f.message == *message && f.direction == Direction::ToHome);
+            let (true, Some(flow)) = (sends, flow) else {
+                continue;
+            };
+            let limit = i32::from(bound.limit);
+            match self.flows[flow].storage {
+                Storage::Counted(variable) => {
+                    let place = ends(variable.at(&context.line), context.own.as_ref(), None);
+                    let count = self.count_cells(flow, place);
+                    guard = guard.and(count.lt(limit));
+                }
+                Storage::Queued(index, label) => {
+                    let queue = self.queue_at(index, &context.line, context.own.as_ref(), None);
+                    let count = self.count_queued(index, label, queue, &context.line);
+                    guard = guard.and(count.lt(limit));
+                }
+            }
+        }
+        guard
+    }
+
+    /// Table of each state's class. `None` if there are too few classes and states to need one.
+    fn class_table(&mut self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
+        let large = classes.iter().any(|c| c.states.len() > 2);
+        if classes.len() < 2 || !large {
+            return None;
+        }
+        let side = self.side(home);
+        let (states, count) = (side.states, side.controller.states.len());
+        let mut values = vec![0; count];
+        for (number, class) in classes.iter().enumerate() {
+            for &state in &class.states {
+                values[state] = number as i32;
+            }
+        }
+        let result = self.build.range("class", 0, classes.len() as i32 - 1);
+        let name = format!("class of {name}");
+        Some(self.build.table(name, states, result, values))
+    }
+
+    fn in_class(
+        &self,
+        context: &Context,
+        class: &Class,
+        number: usize,
+        table: Option<TableId>,
+    ) -> Expr {
+        let side = self.side_of(context);
+        let state = context.part(side.state);
+        match table {
+            Some(table) if class.states.len() > 2 => table.of(state).is(number as i32),
+            _ if class.states.len() == side.controller.states.len() => Expr::Bool(true),
+            _ => Expr::disjunction(
+                class
+                    .states
+                    .iter()
+                    .map(|&s| state.clone().is(side.states.nth(s as u32))),
+            ),
+        }
+    }
+
+    /// Next state of a case.
+    fn next_state(
+        &mut self,
+        home: bool,
+        class: &Class,
+        next: &[Option<usize>],
+        state: &Place,
+    ) -> Expr {
+        let side = self.side(home);
+        let states = side.states;
+        if let [Some(first), rest @ ..] = next {
+            if rest.iter().all(|to| *to == Some(*first)) {
+                return states.nth(*first as u32);
+            }
+        }
+        let mut values: Vec<i32> = (0..side.controller.states.len() as i32).collect();
+        for (&from, to) in class.states.iter().zip(next) {
+            values[from] = to.unwrap_or(from) as i32;
+        }
+        let table = self.build.table("next", states, states, values);
+        table.of(state)
+    }
+
+    /// An agent's state and its variables other than zero: `IM_A{owed=1}`.
+    pub fn state_words(&self, context: &Context) -> Phrase {
+        let side = self.side_of(context);
+        let mut words = vec![Piece::Value(context.part(side.state).into())];
+        for (name, variable) in (0..).map(VariableName).zip(&side.controller.variables) {
+            if !variable.internal {
+                let place = self.variable(context, name);
+                words.extend(self.assignment_words(variable, &place));
+            }
+        }
+        words
+    }
+
+    /// Assignments of a variable, each shown only if it is not zero: [`cohkit_protocol::value_text`] in expressions.
+    fn assignment_words(&self, variable: &Variable, place: &Place) -> Phrase {
+        let (name, ty) = (&variable.name, variable.ty);
+        let unless_zero = |index: &str, is_not: Expr, value: Phrase| {
+            let mut shown = vec![Piece::Text(format!(" {name}{index}="))];
+            shown.extend(value);
+            Piece::Choice(is_not, shown, Vec::new())
+        };
+        let set = |inside: Vec<Expr>| {
+            let some = Expr::disjunction(inside.iter().cloned());
+            unless_zero("", some, self.set_words(ty, inside.into_iter()))
+        };
+        let ValueType::Array { over, then, .. } = ty else {
+            return vec![match ty {
+                ValueType::RemoteSet => {
+                    let inside = (0..self.remotes).map(|remote| place.clone().at(remote).into());
+                    set(inside.collect())
+                }
+                _ => {
+                    let value = Expr::from(place.clone());
+                    let words = match variable.labels.is_empty() {
+                        true => self.value_words(ty, &value),
+                        false => label_words(&variable.labels, &value),
+                    };
+                    unless_zero("", value.is_not(0), words)
+                }
+            }];
+        };
+        let all = |over: IndexDomain| 0..i32::from(over.count(self.remotes as u16));
+        let elements = all(over).flat_map(|first| match then {
+            None => vec![Expr::from(place.clone().at(first))],
+            Some(then) => {
+                let of_first = all(then).map(|second| place.clone().at(first).at(second).into());
+                of_first.collect()
+            }
+        });
+        if ty.set_of_homes() {
+            return vec![set(elements.map(|member| member.is_not(0)).collect())];
+        }
+        let elements = self.names.indices(ty).into_iter().zip(elements);
+        let words = elements.map(|(index, value)| {
+            let words = self.value_words(ty.single(), &value);
+            unless_zero(&index, value.is_not(0), words)
+        });
+        words.collect()
+    }
+}
+
+/// The label of a value.
+fn label_words(labels: &[String], value: &Expr) -> Phrase {
+    let mut words = Vec::new();
+    for (index, label) in labels.iter().enumerate().rev() {
+        let this = vec![Piece::Text(label.clone())];
+        words = match words.is_empty() {
+            true => this,
+            false => vec![Piece::Choice(value.clone().is(index as i32), this, words)],
+        };
+    }
+    words
+}
+
+/// Text of a performed access in charts.
+pub(super) fn performs(access: Access) -> String {
+    format!("performs a {}", access.name())
+}
+
+/// True if statements send a message.
+fn sends(body: &[Statement]) -> bool {
+    let mut found = false;
+    Statement::visit(body, &mut |s| found |= matches!(s, Statement::Send { .. }));
+    found
+}
+
+/// True if statements change a variable.
+fn assigns(body: &[Statement]) -> bool {
+    let mut found = false;
+    Statement::visit(body, &mut |s| {
+        found |= matches!(
+            s,
+            Statement::Assign(..)
+                | Statement::AssignSet(..)
+                | Statement::Choose(..)
+                | Statement::AssignElement(..)
+                | Statement::AssignAll(..)
+                | Statement::AssignHomes(..)
+        );
+    });
+    found
+}

@@ -1,0 +1,47 @@
+//! Concurrent runs, whose values come in the order of the runs for any number of threads.
+
+use crate::run_error::NotRun;
+use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+/// Number of concurrent runs: at most `asked`, and at most the number of processors.
+pub(crate) fn threads(asked: Option<usize>) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    asked.unwrap_or(processors).clamp(1, processors)
+}
+
+/// Runs all on `threads` threads, and returns their values in their order.
+///
+/// # Errors
+/// A run failed.
+pub(crate) fn run_each<Run: Sync>(
+    runs: &[Run],
+    threads: usize,
+    run: impl Fn(&Run) -> Result<Value, NotRun> + Sync,
+) -> Result<Vec<Value>, NotRun> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![None; runs.len()]);
+    let work = || loop {
+        let index = next.fetch_add(1, Ordering::SeqCst);
+        let Some(next) = runs.get(index) else {
+            return Ok(());
+        };
+        let value = run(next)?;
+        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
+    };
+    std::thread::scope(|scope| {
+        // If the system grants no more threads, this thread does the remaining work.
+        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads).map_while(more).collect();
+        work()?;
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(results.into_iter().flatten().collect())
+}

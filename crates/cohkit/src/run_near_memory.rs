@@ -1,0 +1,615 @@
+//! `cohkit run --cp`: runs a compiled program on the host of a machine with cores beside far memory, and the channel
+//! programs that it starts on these cores.
+
+use crate::guest_io::{self, GuestIo};
+use crate::outcome::{ExitStatus, Failure};
+use crate::run_error::NotRun;
+use crate::streaming_file::StreamingFile;
+use crate::{files, observers, options, simulate};
+use cohkit_base::words::counted;
+use cohkit_nearmemory::device::{State, FIFOS, FIFO_PIPES, FIFO_STRIDE};
+use cohkit_nearmemory::{
+    controller, host, Binaries, Evictions, Machine, Platform, RunOutcome, LINE,
+};
+use cohkit_nearmemory::{CoreId, Poll, Race, Site, Transfer, TransferError, Wrong};
+use cohkit_riscv::channel::{self, Grant};
+use cohkit_riscv::elf::{Image, Segment};
+use cohkit_riscv::system::System;
+use cohkit_riscv::{Exception, Extensions, Flat};
+use std::path::Path;
+
+/// Events between two checks for an interrupt by the user.
+const TURN: u64 = 1 << 12;
+
+/// Default limit on the instructions of all cores together; a run of this length takes some minutes.
+const MOST: u64 = 1_000_000_000;
+
+/// Help line for errors of channel programs that bring no help of their own.
+const HELP: &str = "\n  help: docs/nearmemory.md shows how a channel program is compiled, and what `NM_CHANNEL` says of it";
+
+/// A channel program: its name, and the contents of its file.
+struct Channel {
+    name: String,
+    file: Vec<u8>,
+}
+
+pub(crate) fn run(
+    options: &options::Run,
+    file: &[u8],
+    image: &Image,
+    (main, system): ((Flat, u64), System),
+    mut outside: GuestIo,
+) -> Result<ExitStatus, Failure> {
+    let colour = outside.console.terminal.colour;
+    if let Some(file) = &options.drawn.timeline {
+        files::try_file(file)?;
+    }
+    let platform = platform(options, colour)?;
+    let channels = channels(options, &platform)?;
+    let mut machine = machine(options, &platform, &channels, (main, system), image.entry)?;
+    let filter = options.drawn.filter();
+    let mut filter = filter.map_err(|wrong| crate::sim::failure(wrong, colour))?;
+    let growing = options.drawn.begin(&mut filter)?;
+    if let Some(filter) = &filter {
+        let program = options.program.file_stem().unwrap_or_default();
+        let drawn = machine.draw(filter, &program.to_string_lossy());
+        drawn.map_err(|what| bad(&what))?;
+    }
+    let shown = options.program.display();
+    let most = options.most.unwrap_or(MOST);
+    let mut races: u64 = 0;
+    let mut outcome = ExitStatus::Success;
+    loop {
+        let happened = machine.run(TURN, &mut outside);
+        if let Some(failure) = outside.failure.take() {
+            return Err(failure);
+        }
+        match happened {
+            Some(RunOutcome::Exit(0)) => break,
+            Some(RunOutcome::Exit(code)) => {
+                outside.say(&format!("the program ends with code {code}"));
+                outcome = ExitStatus::Violated;
+                break;
+            }
+            Some(RunOutcome::Exception {
+                exception,
+                pc,
+                instruction,
+                jumped_from,
+            }) => {
+                let place = guest_io::place(file, image, pc, &instruction);
+                let origin = guest_io::jump_origin(file, image, &exception, jumped_from);
+                let why = why_not(&exception, &platform)
+                    + &guest_io::stack_size(&exception, options.memory);
+                outside.say(&format!(
+                    "error: {shown}: {exception}{why}, at {place}{origin}"
+                ));
+                outcome = ExitStatus::Violated;
+                break;
+            }
+            Some(RunOutcome::Stuck(what)) => {
+                outside.say(&format!(
+                    "error: {shown}: nothing will ever happen: the host waits for {what}\n{}",
+                    stand((file, image), &machine, &channels)
+                ));
+                outcome = ExitStatus::Violated;
+                break;
+            }
+            Some(RunOutcome::Polling(polls)) => {
+                let polls = polls.iter();
+                let polls: Vec<String> = polls
+                    .map(|poll| polling(poll, (file, image), &machine, &channels))
+                    .chain(ended((file, image), &machine, &channels))
+                    .collect();
+                outside.say(&format!(
+                    "error: {shown}: nothing will ever change: no program is left that could write what others poll\n{}",
+                    polls.join("\n")
+                ));
+                outcome = ExitStatus::Violated;
+                break;
+            }
+            Some(RunOutcome::Race(race)) => {
+                races += 1;
+                outside.say(&told(&race, (file, image), &machine, &channels));
+            }
+            Some(other) => tell(&other, &platform, &channels, &mut outside),
+            None => {}
+        }
+        if outside.console.is_interrupted() {
+            machine.flush(&mut outside);
+            outside.flush();
+            let places = stand((file, image), &machine, &channels);
+            let told = format!("interrupted\n{places}");
+            return Err(Failure::new(ExitStatus::Interrupted, told));
+        }
+        if machine.instructions() >= most {
+            machine.flush(&mut outside);
+            outside.say(&format!(
+                "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
+                counted(most, "instruction"),
+                stand((file, image), &machine, &channels)
+            ));
+            outcome = ExitStatus::Undecided;
+            break;
+        }
+    }
+    if races > 0 {
+        outside.say(&counted(races, "race"));
+        if outcome == ExitStatus::Success {
+            outcome = ExitStatus::Violated;
+        }
+    }
+    if outcome == ExitStatus::Violated {
+        let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
+        outside.tell_missing(&names);
+    }
+    end(options, &mut machine, (outside, growing), outcome)
+}
+
+/// Returns the machine with its programs; the options select evictions, race detection and functional simulation.
+fn machine(
+    options: &options::Run,
+    platform: &Platform,
+    channels: &[Channel],
+    (main, system): ((Flat, u64), System),
+    entry: u64,
+) -> Result<Machine, Failure> {
+    let mut binaries = Binaries::default();
+    for Channel { name, file } in channels {
+        let added = binaries.add(name, file);
+        added.map_err(|reason| bad(&format!("the channel program `{name}`: {reason}")))?;
+    }
+    let evictions = options.evict.map(|every| Evictions {
+        every,
+        seed: options.seed,
+    });
+    let mut machine = Machine::new(platform, main, system, entry, binaries, evictions);
+    if options.races {
+        machine.watch();
+    }
+    if options.fast {
+        machine.go_without_time();
+    }
+    Ok(machine)
+}
+
+/// Prints the time, counters and timeline that the options ask for. Returns `outcome`, or the failure of host I/O.
+fn end(
+    options: &options::Run,
+    machine: &mut Machine,
+    (mut outside, growing): (GuestIo, Option<StreamingFile>),
+    outcome: ExitStatus,
+) -> Result<ExitStatus, Failure> {
+    outside.flush();
+    if options.timed {
+        let instructions = counted(machine.instructions(), "instruction");
+        outside.say(&format!("{instructions} in {} ns", machine.now() / 1000));
+    }
+    if options.counters {
+        for (name, value) in machine.counters() {
+            outside.say(&format!("{name}: {value}"));
+        }
+    }
+    if let Some(mut timeline) = machine.timeline() {
+        options.drawn.end(growing, Some(&mut timeline))?;
+        let told = observers::told_of(&timeline, ["request of the host", "requests of the host"]);
+        outside.say(told.trim());
+    }
+    match outside.failure.take() {
+        Some(failure) => Err(failure),
+        None => Ok(outcome),
+    }
+}
+
+/// Reports that a core rejected or stopped a channel program; the machine itself notifies the host program.
+fn tell(happened: &RunOutcome, platform: &Platform, channels: &[Channel], outside: &mut GuestIo) {
+    let called = |name: &Option<String>| match name {
+        Some(name) => format!("the channel program `{name}`"),
+        None => "a channel program".to_string(),
+    };
+    match happened {
+        RunOutcome::Refused { mcc, name, reason } => {
+            outside.say(&format!("core {mcc} refuses {}: {reason}", called(name)));
+        }
+        RunOutcome::Stopped {
+            mcc,
+            name,
+            exception,
+            pc,
+            instruction,
+            copy,
+            jumped_from,
+        } => {
+            let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
+            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let mut place = match &image {
+                Some((own, image)) => guest_io::place(&own.file, image, *pc, instruction),
+                None => format!("{pc:#x}: {instruction}"),
+            };
+            if let Some((own, image)) = &image {
+                place += &guest_io::jump_origin(&own.file, image, exception, *jumped_from);
+            }
+            let name = called(name);
+            let manifest = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1));
+            let stack = manifest.as_ref().map_or(0, |manifest| manifest.stack);
+            let own_fifo = FIFO_PIPES + *mcc as u64;
+            let asks = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
+            let why = match exception {
+                Exception::StoreFault(at) | Exception::LoadFault(at) => {
+                    let copy = copy.map(|copy| not_copied(copy, platform));
+                    let stores = matches!(exception, Exception::StoreFault(_));
+                    let image = image.as_ref().filter(|_| stores);
+                    let segments = image.map_or(&[][..], |(_, image)| &image.segments);
+                    let what = copy
+                        .or_else(|| segment_at(*at, segments))
+                        .or_else(|| asks.then(|| own_fifo_at(*at, *mcc, stores)).flatten())
+                        .or_else(|| what_is_at(*at, platform, stack));
+                    what.map_or_else(String::new, |what| format!(" ({what})"))
+                }
+                _ => String::new(),
+            };
+            outside.say(&format!(
+                "core {mcc} stops {name}: {exception}{why}, at {place}"
+            ));
+        }
+        _ => {}
+    }
+}
+
+/// Help line for a program on a plain core that accesses far memory or the cores beside it; empty for other exceptions.
+pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
+    use host::{FAR, REGISTERS, REGISTERS_STRIDE};
+    match exception {
+        Exception::LoadFault(at) | Exception::StoreFault(at)
+            if (FAR..REGISTERS + 256 * REGISTERS_STRIDE).contains(at) =>
+        {
+            "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows"
+        }
+        _ => "",
+    }
+}
+
+/// Explanation of a host's access fault, in parentheses; empty if there is nothing to add to the address.
+fn why_not(exception: &Exception, platform: &Platform) -> String {
+    use host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
+    let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
+        return String::new();
+    };
+    let core = match (SCRATCHPADS..REGISTERS).contains(&at) {
+        true => (at - SCRATCHPADS) / SCRATCHPAD_STRIDE,
+        false => at.saturating_sub(REGISTERS) / REGISTERS_STRIDE,
+    };
+    let cores = platform.mccs.value;
+    if (cores..256).contains(&core) {
+        return format!(" (of core {core} beside far memory, and there are {cores}, from 0 on)");
+    }
+    let lines = platform.scratchpad.value;
+    let line = at.wrapping_sub(SCRATCHPADS) % SCRATCHPAD_STRIDE / LINE as u64;
+    match at {
+        SCRATCHPADS..REGISTERS if line >= lines => {
+            format!(" (line {line} of the scratchpad of core {core}, which has {lines})")
+        }
+        // Existing lines of scratchpads fault only on atomic accesses.
+        SCRATCHPADS..REGISTERS => " (atomically, which a line of a scratchpad knows not)".into(),
+        FAR.. if at - FAR < platform.far_bytes.value => {
+            " (atomically, which far memory knows not, as nothing keeps it coherent)".into()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Reason why a copy is invalid.
+fn not_copied((transfer, why): (Transfer, TransferError), platform: &Platform) -> String {
+    let Transfer { line, far, .. } = transfer;
+    let lines = counted(transfer.lines as u64, "line");
+    match why {
+        TransferError::NoLine => "a copy of no line".to_string(),
+        TransferError::WithinLine => {
+            format!("a copy with far memory at {far:#x}, where no line begins: lines have {LINE} bytes")
+        }
+        TransferError::Scratchpad => format!(
+            "a copy of {lines} from line {line} of the scratchpad on, which has {}",
+            platform.scratchpad.value
+        ),
+        TransferError::Far => format!(
+            "a copy of {lines} from {far:#x} on, of which not all is what it was given of far memory"
+        ),
+    }
+}
+
+/// Description of the read-only segment that contains the address, if any.
+fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
+    let holds = |segment: &&Segment| at.wrapping_sub(segment.at) < segment.length;
+    let segment = segments.iter().find(holds)?;
+    let what = match (segment.writable, segment.executable) {
+        (true, _) => return None,
+        (false, true) => "instructions",
+        (false, false) => "constants",
+    };
+    Some(format!("of its {what}, which nothing changes"))
+}
+
+/// Reason why a core would wait for its own FIFO forever; none if the address is not in this FIFO.
+fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
+    let first = FIFOS + core as u64 * FIFO_STRIDE;
+    let what = match stores {
+        true => "full, and only this core could take a word out of it",
+        false => "empty, and only this core could send a word to it",
+    };
+    (first..first + FIFO_STRIDE)
+        .contains(&at)
+        .then(|| format!("the FIFO from core {core} to itself is {what}"))
+}
+
+/// Explanation of an access fault of a core beside far memory; none if there is nothing to add to the address.
+fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
+    use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
+    let scratchpad = platform.scratchpad.value;
+    let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
+    let what = match at {
+        FETCH | STORE => "a register that begins a copy, and takes whole words".to_string(),
+        _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
+            format!("below its stack, of which its `NM_CHANNEL` asks for {stack} bytes")
+        }
+        _ if (SCRATCHPAD..SCRATCHPAD + scratchpad * LINE as u64).contains(&at) => {
+            "in two lines of the scratchpad, or atomically".to_string()
+        }
+        _ if (SCRATCHPAD..controller::REGISTERS).contains(&at) => format!(
+            "line {} of the scratchpad, which has {scratchpad}",
+            (at - SCRATCHPAD) / LINE as u64,
+        ),
+        controller::LOCK | controller::RELEASE | controller::UNLOCK => {
+            format!("a lock of a line that the scratchpad has not, which has {scratchpad}")
+        }
+        _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&at) => {
+            let pipe = (at - SHARED) / 16;
+            format!("of the register pipe that `NM_REGISTER_PIPE({pipe})` asks for")
+        }
+        _ if (FIFOS..FIFOS + platform.mccs.value * FIFO_STRIDE).contains(&at) => {
+            let core = (at - FIFOS) / FIFO_STRIDE;
+            format!("of the FIFO that `NM_FIFO({core})` asks for")
+        }
+        _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&at) => {
+            "far memory, of which a core has what its copy engine fetches".to_string()
+        }
+        _ => return None,
+    };
+    Some(what)
+}
+
+/// Description of a core's endless loop: the address that it polls, if any, and its place in the program.
+fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+    let does = match poll.at {
+        Some(at) => format!("polls {}, at", polled(poll.who, at)),
+        None => "is at".to_string(),
+    };
+    let Poll { who, pc, .. } = *poll;
+    place(Site { who, pc }, &does, host, machine, channels)
+}
+
+/// Name of the memory or register that a core polls at an address.
+fn polled(who: CoreId, at: u64) -> String {
+    use controller::{REGISTERS, SCRATCHPAD, SHARED, STAMPS};
+    let line = LINE as u64;
+    let (control, strides) = (0x800, (host::SCRATCHPAD_STRIDE, host::REGISTERS_STRIDE));
+    match who {
+        CoreId::Host(_) if at >= host::REGISTERS => {
+            let (core, offset) = ((at - host::REGISTERS) / strides.1, at % strides.1);
+            match offset < control {
+                true => format!("register {} that it shares with core {core}", offset / 8),
+                false => format!("a control register of core {core}"),
+            }
+        }
+        CoreId::Host(_) if at >= host::SCRATCHPADS => {
+            let (core, offset) = ((at - host::SCRATCHPADS) / strides.0, at % strides.0);
+            format!("line {} of the scratchpad of core {core}", offset / line)
+        }
+        CoreId::Mcc(_) if at >= STAMPS => {
+            format!(
+                "the stamps of line {} of its scratchpad",
+                (at - STAMPS) / 16
+            )
+        }
+        CoreId::Mcc(_) if at >= FIFOS => {
+            format!("the FIFO from core {}", (at - FIFOS) / FIFO_STRIDE)
+        }
+        CoreId::Mcc(_) if at >= SHARED => {
+            format!(
+                "register {} that it shares with the host",
+                (at - SHARED) / 8
+            )
+        }
+        CoreId::Mcc(_) if at >= REGISTERS => "its notices".to_string(),
+        CoreId::Mcc(_) if at >= SCRATCHPAD => {
+            format!("line {} of its scratchpad", (at - SCRATCHPAD) / line)
+        }
+        _ => format!("{at:#x}"),
+    }
+}
+
+/// Programs that have ended on cores beside far memory, with the reason and the place.
+fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
+    let ended = machine.ended().into_iter();
+    let places = ended.map(|(site, state, code)| {
+        let does = match state {
+            State::Stopped => "was stopped by a fault, at".to_string(),
+            _ if code == u64::MAX => "was stopped by the host, at".to_string(),
+            _ => format!("has ended with {code}, at"),
+        };
+        place(site, &does, host, machine, channels)
+    });
+    places.collect()
+}
+
+/// Positions of all running programs, one per line.
+fn stand(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+    let sites = machine.sites().into_iter();
+    let places = sites.map(|site| place(site, "stands at", host, machine, channels));
+    places.collect::<Vec<_>>().join("\n")
+}
+
+/// Description of a core's action and its place in the program.
+fn place(
+    site: Site,
+    does: &str,
+    (file, image): (&[u8], &Image),
+    machine: &Machine,
+    channels: &[Channel],
+) -> String {
+    match site.who {
+        CoreId::Host(core) => {
+            let place = guest_io::place(file, image, site.pc, "");
+            format!("the host's core {core} {does} {place}")
+        }
+        CoreId::Mcc(mcc) => {
+            let name = machine.name(mcc);
+            let own = channels.iter().find(|own| Some(own.name.as_str()) == name);
+            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let place = image.map_or_else(
+                || format!("{:#x}", site.pc),
+                |(own, image)| guest_io::place(&own.file, &image, site.pc, ""),
+            );
+            let name = name.map_or_else(String::new, |name| format!(" of `{name}`"));
+            format!("core {mcc}{name} {does} {place}")
+        }
+    }
+}
+
+/// Description of a race with both places.
+fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+    let (what, second, first) = match race.wrong {
+        Wrong::StaleLoad => ("is stale where it is loaded", "loads it", "wrote it"),
+        Wrong::StaleFetch => (
+            "is fetched before far memory has for certain what was stored in it",
+            "fetches it",
+            "stored in it",
+        ),
+        Wrong::Overwritten => (
+            "is written back over what is newer",
+            "stored in a line that was stale",
+            "wrote what is newer",
+        ),
+        Wrong::BothWrite => ("is written by both sides", "writes it", "has written it"),
+        Wrong::NotStored => (
+            "is loaded before it is stored in far memory for certain",
+            "loads it",
+            "stores it",
+        ),
+        Wrong::NotFetched => (
+            "is used where it is fetched to before it is there for certain",
+            "uses it",
+            "fetches it",
+        ),
+        Wrong::Reused => (
+            "is changed where it is stored from before far memory has it for certain",
+            "changes it",
+            "stores it",
+        ),
+        Wrong::UnorderedStores => (
+            "is stored by two programs, of which neither waits for the other",
+            "stores it",
+            "stored it",
+        ),
+        Wrong::UnorderedRead => (
+            "is read by one program and stored by another, of which neither waits for the other",
+            "accesses it",
+            "accessed it",
+        ),
+        Wrong::HalfWritten => (
+            "may be written by half where it is loaded, as a cache may evict it between two stores",
+            "loads it",
+            "stores this word after others of the line",
+        ),
+    };
+    let place = |site, does| place(site, &format!("{does}, at"), host, machine, channels);
+    let (second, first) = (place(race.second, second), place(race.first, first));
+    format!(
+        "race: the line at {:#x} {what}\n{second}\n{first}",
+        race.line
+    )
+}
+
+fn bad(reason: &str) -> Failure {
+    Failure::new(ExitStatus::BadInput, format!("error: {reason}"))
+}
+
+/// Returns the machine: the shipped one or that of a file, with the quantities that the options set.
+fn platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
+    let mut platform = match &options.platform {
+        None => Platform::enzian(),
+        Some(path) => read(path, colour)?,
+    };
+    let set = simulate::set_each(&options.set, |name, value| platform.set(name, value));
+    set.map_err(|wrong| crate::sim::failure(wrong, colour))?;
+    Ok(platform)
+}
+
+fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
+    let shown = path.display().to_string();
+    let bytes = files::read_bytes(
+        path,
+        "a machine with cores beside far memory is a file like nearmemory/enzian.toml",
+        "name a file in it",
+    )?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| bad(&format!("{shown}: is not text in UTF-8")))?;
+    Platform::read(&text).map_err(|errors| {
+        let wrong = match cohkit_sim::platform::text::read(&text) {
+            Ok(_) => NotRun::input(
+                format!("{shown}: this is a machine without cores beside far memory"),
+                "`cohkit sim` takes it; here it is one like nearmemory/enzian.toml",
+            ),
+            Err(_) => NotRun::Platform {
+                file: shown,
+                text,
+                errors,
+            },
+        };
+        crate::sim::failure(wrong, colour)
+    })
+}
+
+/// Reads the channel programs. Verifies each, unless the options leave verification to the cores.
+fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>, Failure> {
+    let private = controller::PRIVATE..controller::PRIVATE + platform.private.value;
+    let grant = Grant {
+        extensions: Extensions::NEAR_MEMORY,
+        private,
+        pipes: (0..FIFO_PIPES + platform.mccs.value).collect(),
+        far: std::iter::once(host::FAR..host::FAR + platform.far_bytes.value).collect(),
+    };
+    let mut channels: Vec<Channel> = Vec::new();
+    for told in &options.channels {
+        let (name, path) = told.split_once('=').ok_or_else(|| {
+            bad(&format!(
+                "`--cp {told}` has no `=`\n  help: write it like `sum=sum.elf`"
+            ))
+        })?;
+        if name.is_empty() {
+            return Err(bad(&format!(
+                "`--cp {told}` has no name\n  help: write it like `sum=sum.elf`"
+            )));
+        }
+        if channels.iter().any(|channel| channel.name == name) {
+            return Err(bad(&format!("there are two channel programs `{name}`")));
+        }
+        let file = files::read_bytes(
+            Path::new(path),
+            "a channel program is what a compiler for RV64 has made of a source, as docs/nearmemory.md shows",
+            "name a program in it",
+        )?;
+        if !options.unverified {
+            let verified = channel::verify(&file, &grant);
+            verified.map_err(|refusal| {
+                let mut told = refusal.to_string();
+                if !told.contains("\n  help: ") {
+                    told += HELP;
+                }
+                bad(&format!("{path}: {told}"))
+            })?;
+        }
+        let name = name.to_string();
+        channels.push(Channel { name, file });
+    }
+    Ok(channels)
+}

@@ -1,0 +1,280 @@
+//! Workloads of cores: shipped ones, or memory traces.
+
+use crate::files;
+use crate::run_error::NotRun;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, ValueEnum};
+use cohkit_base::words::{did_you_mean, nearest};
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::recorded::{self, Format, ReadOptions, Recorded};
+use cohkit_sim::components::traffic::Pattern;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+/// Kinds of traces: the prefix before the colon, the format, and true if pages are packed. Other tools record addresses
+/// of a whole machine, so their pages are packed.
+fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
+    let own = [("trace", false), ("packed-trace", true)];
+    let own = own.map(|(name, packed)| (name, Format::Cohkit, packed));
+    let foreign = Format::FOREIGN.map(|format| (format.workload(), format, true));
+    own.into_iter().chain(foreign)
+}
+
+/// Workloads of [`Format::FOREIGN`], as help shows them.
+static FOREIGN: LazyLock<[String; Format::FOREIGN.len()]> =
+    LazyLock::new(|| Format::FOREIGN.map(|format| format!("{}:FILE", format.workload())));
+
+fn trace_kind(kind: &str) -> Option<(&'static str, Format, bool)> {
+    trace_kinds().find(|(name, ..)| *name == kind)
+}
+
+/// Workload of the cores.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A shipped workload.
+    Kind(Kind),
+    /// A recorded trace.
+    Trace(Trace),
+}
+
+/// Accesses that were recorded elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// Name as given in the request, with its prefix.
+    pub name: String,
+    /// Format of the file.
+    format: Format,
+    /// True if pages are placed one after another, whatever their addresses.
+    packed: bool,
+    from: From,
+}
+
+/// Location of a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum From {
+    File(PathBuf),
+    Bytes(Arc<[u8]>),
+}
+
+impl Work {
+    /// Returns the workload of this name, or the trace of `trace:FILE`.
+    ///
+    /// # Errors
+    /// There is no such workload; the message lists all names.
+    pub fn named(name: &str) -> Result<Work, NotRun> {
+        let found = name.split_once(':').filter(|(_, file)| !file.is_empty());
+        let found = found.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
+        if let Some(((_, format, packed), file)) = found {
+            return Ok(Work::Trace(Trace {
+                name: name.to_string(),
+                format,
+                packed,
+                from: From::File(file.into()),
+            }));
+        }
+        let all = Kind::value_variants();
+        let found = all.iter().find(|kind| kind.name() == name).copied();
+        found.map(Work::Kind).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
+            let what = format!("no workload is named `{name}`");
+            let near = did_you_mean(name, names.iter().copied());
+            let traces: Vec<&str> = trace_kinds().map(|(name, ..)| name).collect();
+            let help = format!(
+                "{near}the workloads are {}, and files of traces: {}:FILE",
+                names.join(", "),
+                traces.join(":FILE, ")
+            );
+            NotRun::input(what, help)
+        })
+    }
+
+    /// Returns a trace in memory, under a name to show. `kind` is the prefix that a file's name would have.
+    ///
+    /// # Errors
+    /// There is no such kind.
+    pub fn bytes(name: &str, kind: &str, bytes: &[u8]) -> Result<Work, NotRun> {
+        let (_, format, packed) = trace_kind(kind)
+            .ok_or_else(|| NotRun::plain(format!("no kind of traces is named `{kind}`")))?;
+        Ok(Work::Trace(Trace {
+            name: name.to_string(),
+            format,
+            packed,
+            from: From::Bytes(bytes.into()),
+        }))
+    }
+
+    /// Name in options and outputs.
+    pub fn name(&self) -> &str {
+        match self {
+            Work::Kind(kind) => kind.name(),
+            Work::Trace(trace) => &trace.name,
+        }
+    }
+
+    /// Returns true if the workload may contain accesses of this kind.
+    pub(crate) fn may_ask(&self, access: Access) -> bool {
+        match self {
+            Work::Kind(Kind::RandomMixed) if access == Access::Load => true,
+            Work::Kind(kind) => kind.parts().1 == access,
+            Work::Trace(_) => true,
+        }
+    }
+}
+
+impl Trace {
+    /// Reads the trace for a machine with `lines` lines of `line` bytes; at most `most` accesses.
+    ///
+    /// # Errors
+    /// The trace is invalid, or cannot be read.
+    pub(crate) fn read(&self, line: u32, lines: u32, most: u64) -> Result<Arc<Recorded>, NotRun> {
+        let of = ReadOptions {
+            line,
+            lines,
+            format: self.format,
+            packed: self.packed,
+            most,
+        };
+        let read = match &self.from {
+            From::File(path) => recorded::read(open(path)?, &of),
+            From::Bytes(bytes) => recorded::read(&bytes[..], &of),
+        };
+        read.map(Arc::new).map_err(|error| NotRun::Trace {
+            file: match &self.from {
+                From::File(path) => path.display().to_string(),
+                From::Bytes(_) => self.name.clone(),
+            },
+            error,
+        })
+    }
+}
+
+fn open(path: &Path) -> Result<File, NotRun> {
+    // Opening a folder succeeds, but reading it fails.
+    let opened = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => File::open(path),
+    };
+    opened.map_err(|error| {
+        let missing = "a trace has an access in each line, as docs/workloads.md describes it";
+        let folder = "name one of the traces in it";
+        NotRun::Failure(files::cannot_read(path, &error, missing, folder))
+    })
+}
+
+/// Parser of a workload's name in the command line.
+#[derive(Clone)]
+pub(crate) struct WorkParser;
+
+impl TypedValueParser for WorkParser {
+    type Value = Work;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Work, clap::Error> {
+        let told = value.to_string_lossy();
+        Work::named(&told).map_err(|_| {
+            let names = self.possible_values().into_iter().flatten();
+            let names: Vec<String> = names.map(|value| value.get_name().to_string()).collect();
+            let near = match Path::new(&*told).is_file() {
+                true => Some(format!("trace:{told}")),
+                false => nearest(&told, names.iter().map(String::as_str)).map(str::to_string),
+            };
+            let argument = argument.map_or(String::new(), ToString::to_string);
+            let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
+            for (kind, value) in [
+                (ContextKind::InvalidArg, ContextValue::String(argument)),
+                (ContextKind::InvalidValue, ContextValue::String(told.into())),
+                (ContextKind::ValidValue, ContextValue::Strings(names)),
+            ] {
+                error.insert(kind, value);
+            }
+            if let Some(near) = near {
+                error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = Kind::value_variants().iter();
+        let own = [
+            ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
+            (
+                "packed-trace:FILE",
+                "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
+            ),
+        ];
+        let own = own.map(|(name, help)| PossibleValue::new(name).help(help));
+        let foreign = Format::FOREIGN.iter().zip(FOREIGN.iter());
+        let foreign = foreign.map(|(format, name)| {
+            let title = format.title();
+            let help = format!("A trace of {title}, with its pages one after another");
+            PossibleValue::new(name.as_str()).help(help)
+        });
+        let traces = own.into_iter().chain(foreign);
+        Some(Box::new(
+            kinds.filter_map(ValueEnum::to_possible_value).chain(traces),
+        ))
+    }
+}
+
+/// A workload that ships.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Each core reads the lines of a part of the region of its own in address order.
+    SequentialRead,
+    /// Lines of the region are read, drawn uniformly.
+    RandomRead,
+    /// Each core writes the lines of a part of the region of its own in address order.
+    SequentialWrite,
+    /// Lines of the region are written, drawn uniformly.
+    RandomWrite,
+    /// Lines of the region are read and written in equal parts, drawn uniformly.
+    RandomMixed,
+    /// As sequential-read, without caching what is read (`read_once`).
+    SequentialReadOnce,
+    /// As random-read, without caching what is read (`read_once`).
+    RandomReadOnce,
+    /// As sequential-write, whole lines without caching them (`write_line`).
+    SequentialWriteLine,
+    /// As random-write, whole lines without caching them (`write_line`).
+    RandomWriteLine,
+}
+
+impl Kind {
+    /// Name in options and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::SequentialRead => "sequential-read",
+            Kind::RandomRead => "random-read",
+            Kind::SequentialWrite => "sequential-write",
+            Kind::RandomWrite => "random-write",
+            Kind::RandomMixed => "random-mixed",
+            Kind::SequentialReadOnce => "sequential-read-once",
+            Kind::RandomReadOnce => "random-read-once",
+            Kind::SequentialWriteLine => "sequential-write-line",
+            Kind::RandomWriteLine => "random-write-line",
+        }
+    }
+
+    /// Pattern of the accessed lines, and the access; the mixed workload reads too.
+    pub(crate) fn parts(self) -> (Pattern, Access) {
+        match self {
+            Kind::SequentialRead => (Pattern::Chunked, Access::Load),
+            Kind::RandomRead => (Pattern::Random, Access::Load),
+            Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
+            Kind::RandomWrite | Kind::RandomMixed => (Pattern::Random, Access::Store),
+            Kind::SequentialReadOnce => (Pattern::Chunked, Access::ReadOnce),
+            Kind::RandomReadOnce => (Pattern::Random, Access::ReadOnce),
+            Kind::SequentialWriteLine => (Pattern::Chunked, Access::WriteLine),
+            Kind::RandomWriteLine => (Pattern::Random, Access::WriteLine),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Decides whether the rounds of a loop can be exchanged.
+
+use super::*;
+
+impl Walk<'_> {
+    /// Judges a loop: whether its result may depend on the order of its rounds, and why.
+    pub(super) fn judge(&self, round: &Loop) -> Judgement {
+        if let Some(why) = &round.why {
+            return Judgement::Bad(why.clone());
+        }
+        let shared: Vec<&Access> = (round.accesses.iter())
+            .filter(|a| !round.inside.contains(&a.spot.root))
+            .collect();
+        let changes = shared.iter().any(|a| a.deed != Effect::Read);
+        let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
+        if let Some(first) = round.returns.first() {
+            let same = match first {
+                Some(key) => {
+                    self.steady(key, round) && round.returns.iter().all(|r| r.as_ref() == Some(key))
+                }
+                None => false,
+            };
+            if !same || changes || round.can_fail || round.covers {
+                let why = "it is left at the first value for which something holds";
+                return Judgement::Bad(why.into());
+            }
+        }
+        if round.assumes && (round.can_fail || round.covers) {
+            let what = match round.can_fail {
+                true => "it fails",
+                false => "something is covered",
+            };
+            let why = format!("an `assume` may end it before {what}, or after");
+            return Judgement::Bad(why);
+        }
+        let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
+        for (i, a) in shared.iter().enumerate() {
+            for b in &shared[i..] {
+                if a.deed == Effect::Read && b.deed == Effect::Read
+                    || self.agree(a, b, round)
+                    || !self.overlap(&a.spot, &b.spot)
+                    || self.apart(a, b, round)
+                {
+                    continue;
+                }
+                if self.settles(a, round) && self.settles(b, round) && a.spot == b.spot {
+                    let known = settled.iter().position(|s| *s.0 == a.spot);
+                    let at = known.unwrap_or(settled.len());
+                    if known.is_none() {
+                        settled.push((&a.spot, Vec::new()));
+                    }
+                    settled[at].1.extend([&a.place, &b.place]);
+                    continue;
+                }
+                let (name, set) = (self.name(&a.spot), set(round.variable));
+                return Judgement::Bad(match (&a.deed, &b.deed) {
+                    (Effect::Read, _) | (_, Effect::Read) => {
+                        format!("what it does for one `{set}` is read for another in `{name}`")
+                    }
+                    _ => format!("`{name}` keeps what was stored last"),
+                });
+            }
+        }
+        let group = |(_, places): (_, Vec<&Place>)| {
+            let mut all: Vec<Place> = Vec::new();
+            for place in places {
+                if !all.contains(place) {
+                    all.push(place.clone());
+                }
+            }
+            all
+        };
+        Judgement::Good(settled.into_iter().map(group).collect())
+    }
+
+    /// True if a run can check the stored values of an access for equality in all rounds.
+    pub(super) fn settles(&self, a: &Access, round: &Loop) -> bool {
+        let steady = |at: &PathStep| match at {
+            PathStep::Field(_) => true,
+            PathStep::Index(key) => key.as_ref().is_some_and(|key| self.steady(key, round)),
+        };
+        matches!(a.deed, Effect::Same(_) | Effect::Write)
+            && a.calls == round.calls
+            && a.spot.path.iter().all(steady)
+            && self
+                .model
+                .bounds(self.model.type_of_place(&a.place))
+                .is_some()
+    }
+
+    /// True if a value is the same in all rounds, provided that no round writes the variables it reads.
+    pub(super) fn steady(&self, key: &Key, round: &Loop) -> bool {
+        !key.names.iter().any(|name| round.inside.contains(name))
+    }
+
+    /// True if two accesses to one place can be exchanged.
+    pub(super) fn agree(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        match (&a.deed, &b.deed) {
+            (Effect::Same(x), Effect::Same(y)) => x == y && self.steady(x, round),
+            (Effect::Count { up: x }, Effect::Count { up: y }) => x == y,
+            (Effect::Join(x), Effect::Join(y)) => x == y,
+            (Effect::Insert, Effect::Insert) => true,
+            _ => false,
+        }
+    }
+
+    /// True if two places may overlap, in any rounds.
+    pub(super) fn overlap(&self, a: &Spot, b: &Spot) -> bool {
+        if a.root != b.root {
+            // An alias parameter of a recursive function may refer to any place.
+            let [x, y] = [a.root, b.root].map(|root| self.model.variable(root).role);
+            return matches!((x, y), (Role::Alias, Role::Alias | Role::State))
+                || matches!((x, y), (Role::State, Role::Alias));
+        }
+        let number = |key: &Key| key.names.is_empty() && key.text.starts_with('#');
+        a.path.iter().zip(&b.path).all(|pair| match pair {
+            (PathStep::Field(x), PathStep::Field(y)) => x == y,
+            (PathStep::Index(Some(x)), PathStep::Index(Some(y))) => {
+                x == y || !number(x) || !number(y)
+            }
+            _ => true,
+        })
+    }
+
+    /// True if two places are different whenever they are accessed in different rounds.
+    pub(super) fn apart(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        let own = Key::of(round.variable);
+        let differ = |access: &Access, other: &Key| {
+            let pair = |p: &(Key, Key)| p.0 == own && p.1 == *other || p.1 == own && p.0 == *other;
+            self.steady(other, round) && access.apart.iter().any(pair)
+        };
+        if a.spot.root != b.spot.root {
+            return false;
+        }
+        // Values that each access must have as its round's value if the places are to coincide.
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for pair in a.spot.path.iter().zip(&b.spot.path) {
+            let (PathStep::Index(Some(x)), PathStep::Index(Some(y))) = pair else {
+                continue;
+            };
+            match (*x == own, *y == own) {
+                (true, true) => return true,
+                (true, false) if differ(a, y) => return true,
+                (false, true) if differ(b, x) => return true,
+                (true, false) if self.steady(y, round) => first.push(y),
+                (false, true) if self.steady(x, round) => second.push(x),
+                _ => {}
+            }
+        }
+        // Both accesses would then belong to the same round.
+        first.iter().any(|key| second.contains(key))
+    }
+}
+
+/// Judgement of a loop.
+pub(super) enum Judgement {
+    /// The order does not matter, provided that each group of places receives the same value in all rounds.
+    Good(Vec<Vec<Place>>),
+    /// The order may matter; with the reason.
+    Bad(String),
+}

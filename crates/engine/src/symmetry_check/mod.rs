@@ -1,0 +1,732 @@
+//! Detection of asymmetric uses of scalarsets: uses for which a permutation of values does not map runs to runs.
+//!
+//! A loop over a scalarset runs in some order, but the values have no order. The loop is harmless if its rounds can be
+//! exchanged. They can if no round writes a place that another reads or writes. Exceptions: elements that each round
+//! has for itself, equal values stored by all rounds, and commutative updates such as sums.
+//! Each use that is not proved harmless becomes a finding, and [`crate::symmetry`] does not permute its scalarsets.
+//! `clear` chooses a first value, and is a finding too.
+//! A claim about all values, or about all elements of a multiset, must have no effects. The slots of a multiset are
+//! numbered in an order of their elements, so the numbers must not be observable.
+//!
+//! Functions are analysed at each call, with the arguments of the call.
+
+mod judge;
+mod keys;
+mod slots;
+
+use crate::model::*;
+use judge::Judgement;
+use keys::{constant, Key, PathStep, Spot, UNDEFINE};
+use slots::Slots;
+use std::collections::BTreeMap;
+
+/// Maximum number of nodes analysed, since nested calls grow exponentially. Beyond it, no scalarset counts as
+/// symmetric.
+const MOST_NODES: usize = 1 << 20;
+
+/// An asymmetric use of scalarsets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AsymmetryReport {
+    /// The scalarsets concerned.
+    pub sets: Vec<TypeId>,
+    /// Reason, as a sentence without its full stop.
+    pub why: String,
+    /// Location of the use.
+    pub place: AsymmetricUse,
+}
+
+/// Location of an asymmetric use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum AsymmetricUse {
+    /// The loop, or the traversal of a multiset, that binds this variable.
+    Loop(VariableId),
+    /// The claim about all values, or all elements of a multiset, that binds this variable.
+    Claim(VariableId),
+    /// The use of a slot number, held by this variable.
+    Slot(VariableId),
+    /// A `clear` on this line of the text; 0 if there is no text.
+    Clear(u32),
+    /// The model as a whole.
+    Model,
+}
+
+/// Scalarsets with asymmetric uses, sorted.
+pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
+    let mut sets: Vec<TypeId> = findings(model).0.into_iter().flat_map(|f| f.sets).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    sets
+}
+
+/// Places that must receive the same value in all rounds of a loop, by the variable that the loop binds. Each inner
+/// list holds all spellings of one place in the loop.
+/// If the rounds store different values there, the result may depend on their order.
+pub type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
+
+/// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
+/// run time.
+pub fn findings(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
+    let all: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
+    let all: Vec<TypeId> = all.into_iter().filter(|&t| is_set(model, t)).collect();
+    if all.is_empty() {
+        return (Vec::new(), Settled::new());
+    }
+    let mut walk = Walk {
+        model,
+        places: vec![None; model.variables.len()],
+        values: vec![None; model.variables.len()],
+        loops: Vec::new(),
+        slots: Slots::new(model),
+        facts: Vec::new(),
+        line: 0,
+        calls: Vec::new(),
+        nodes: 0,
+        found: BTreeMap::new(),
+        settled: Settled::new(),
+    };
+    // Start states need not be symmetric: each is a state like any other, and a permutation maps the successors of a
+    // state to those of its image.
+    for rule in &model.rules {
+        walk.slots.begin_step();
+        walk.expr(&rule.guard);
+        walk.block(&rule.body);
+    }
+    for claim in model
+        .invariants
+        .iter()
+        .chain(&model.liveness)
+        .chain(&model.assumptions)
+    {
+        walk.expr(&claim.holds);
+    }
+    let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
+    covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
+    for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
+        walk.slot_shows(id, "it is asked for each slot apart");
+    }
+    let mut found: Vec<AsymmetryReport> = walk.found.into_values().collect();
+    let mut whole = |sets: Vec<TypeId>, why: &str| {
+        if !sets.is_empty() {
+            let (why, place) = (why.into(), AsymmetricUse::Model);
+            found.push(AsymmetryReport { sets, why, place });
+        }
+    };
+    if !model.undefined {
+        let mut sets = Vec::new();
+        let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
+        (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
+        whole(sets, "variables begin with a first value");
+    }
+    if walk.nodes >= MOST_NODES {
+        let why = "the model is too large to see whether its loops depend on an order";
+        whole(all, why);
+    }
+    walk.settled.retain(|_, groups| !groups.is_empty());
+    (found, walk.settled)
+}
+
+fn is_set(model: &Model, ty: TypeId) -> bool {
+    matches!(model.ty(ty), Type::Scalarset(2..))
+}
+
+/// Appends the scalarsets whose values occur in a type or its parts.
+pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+    match model.ty(ty) {
+        Type::Scalarset(_) if is_set(model, ty) && !sets.contains(&ty) => sets.push(ty),
+        Type::Union(members) => members.iter().for_each(|&m| sets_in(model, m, sets)),
+        Type::Array { element, .. } | Type::Multiset { element, .. } => {
+            sets_in(model, *element, sets)
+        }
+        Type::Record(fields) => fields.iter().for_each(|f| sets_in(model, f.1, sets)),
+        _ => {}
+    }
+}
+
+/// Appends the scalarsets whose values occur in the first value of a type. The first value of a multiset is empty.
+pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+    match model.ty(ty) {
+        Type::Union(members) => sets_in_first(model, members[0], sets),
+        Type::Array { element, .. } => sets_in_first(model, *element, sets),
+        Type::Record(fields) => (fields.iter()).for_each(|f| sets_in_first(model, f.1, sets)),
+        Type::Multiset { .. } => {}
+        _ => sets_in(model, ty, sets),
+    }
+}
+
+/// Effect of an access on a place.
+#[derive(Clone, PartialEq, Debug)]
+enum Effect {
+    Read,
+    /// Stores a value that may be equal in all rounds.
+    Same(Key),
+    /// Stores any other value.
+    Write,
+    /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of
+    /// rounds.
+    Count {
+        up: bool,
+    },
+    /// Combines a truth value with it, by `and` or `or`.
+    Join(Operator),
+    /// Inserts an element into a multiset.
+    Insert,
+}
+
+#[derive(Clone, Debug)]
+struct Access {
+    spot: Spot,
+    /// The place as the text names it.
+    place: Place,
+    deed: Effect,
+    /// Call depth of the access.
+    calls: usize,
+    /// Pairs of values that are known to differ at the access.
+    apart: Vec<(Key, Key)>,
+}
+
+/// A loop over a scalarset under analysis.
+struct Loop {
+    variable: VariableId,
+    /// Call depth of the loop.
+    calls: usize,
+    accesses: Vec<Access>,
+    /// Variables whose lifetime lies within a round.
+    inside: Vec<VariableId>,
+    /// Values returned from within the loop.
+    returns: Vec<Option<Key>>,
+    /// Another reason why the result may depend on the order.
+    why: Option<String>,
+    assumes: bool,
+    can_fail: bool,
+    /// True if a round may reach a cover statement.
+    covers: bool,
+    /// True if the loop calls a function that contains it.
+    again: bool,
+}
+
+struct Walk<'a> {
+    model: &'a Model,
+    /// Places of the aliases in scope.
+    places: Vec<Option<Spot>>,
+    /// Values of parameters that are never assigned.
+    values: Vec<Option<Key>>,
+    loops: Vec<Loop>,
+    slots: Slots,
+    facts: Vec<(Key, Key)>,
+    /// The line of the text of the current statement.
+    line: u32,
+    calls: Vec<FunctionId>,
+    nodes: usize,
+    found: BTreeMap<(AsymmetricUse, String), AsymmetryReport>,
+    settled: Settled,
+}
+
+impl Walk<'_> {
+    /// Counts a node. Returns false once the limit is exceeded.
+    fn count(&mut self) -> bool {
+        self.nodes += 1;
+        self.nodes < MOST_NODES
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        if !self.count() {
+            return;
+        }
+        match stmt {
+            Stmt::Line(line) => self.line = *line,
+            Stmt::Note(_) => {}
+            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.covers = true),
+            Stmt::Assign(to, e) => self.assign(to, e),
+            Stmt::Clear(to) => {
+                let mut sets = Vec::new();
+                sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
+                if !sets.is_empty() {
+                    let why = format!("`clear {}` chooses a first value", self.model.spell(to));
+                    self.find(sets, why, AsymmetricUse::Clear(self.line));
+                }
+                self.store(to, Some(constant("clear")));
+            }
+            Stmt::Undefine(to) => self.store(to, Some(constant(UNDEFINE))),
+            Stmt::Let(id, e) => {
+                self.begin(*id);
+                match e {
+                    Some(e) => self.assign(&(*id).into(), e),
+                    None => self.store(&(*id).into(), None),
+                }
+            }
+            Stmt::Alias(id, place, body) => {
+                self.alias(*id, place);
+                self.block(body);
+            }
+            Stmt::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.given(condition, true, |w| w.block(then));
+                self.given(condition, false, |w| w.block(otherwise));
+            }
+            Stmt::For(id, body) => {
+                self.before_rounds(body);
+                self.each(*id, |w| w.block(body));
+            }
+            Stmt::ForSteps(id, steps, body) => {
+                self.steps(steps);
+                self.begin(*id);
+                self.before_rounds(body);
+                self.block(body);
+            }
+            Stmt::While(condition, body, _) => {
+                self.can_fail();
+                self.before_rounds(body);
+                self.expr(condition);
+                self.block(body);
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                self.expr(subject);
+                for (values, body) in cases {
+                    values.iter().for_each(|v| self.expr(v));
+                    self.block(body);
+                }
+                self.block(otherwise);
+            }
+            Stmt::Return(e) => {
+                let key = match e {
+                    Some(e) => {
+                        self.expr(e);
+                        self.key(e)
+                    }
+                    None => Some(constant("")),
+                };
+                let depth = self.calls.len();
+                let here = self.loops.iter_mut().filter(|l| l.calls == depth);
+                here.for_each(|l| l.returns.push(key.clone()));
+            }
+            Stmt::Call(id, arguments) => self.call(*id, arguments),
+            Stmt::Assume(e) => {
+                self.expr(e);
+                self.loops.iter_mut().for_each(|l| l.assumes = true);
+            }
+            Stmt::Insert(to, e) => {
+                self.can_fail();
+                self.expr(e);
+                self.access(to, Effect::Insert);
+                self.filled(to);
+            }
+            Stmt::Remove(to, e) => {
+                self.can_fail();
+                if !self.is_slot_of(e, to) {
+                    self.expr(e);
+                }
+                self.access(to, Effect::Write);
+                self.freed(to);
+            }
+            Stmt::RemoveWhere(id, to, claim) => {
+                // The removal of an element may depend on earlier removals, and slots are sorted by value.
+                let spot = self.spot(to);
+                self.open(*id);
+                self.number(*id, to);
+                self.expr(claim);
+                let Some(round) = self.loops.pop() else {
+                    return;
+                };
+                let own = |a: &Access| match a.spot.path.get(spot.path.len()) {
+                    Some(PathStep::Index(Some(key))) => *key == Key::of(*id),
+                    _ => false,
+                };
+                let again = |a: &Access| self.overlap(&a.spot, &spot) && !own(a);
+                let again = round.accesses.iter().any(again);
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.type_of_place(to), &mut sets);
+                if again && !sets.is_empty() {
+                    let name = self.model.spell(to);
+                    let why = format!("what goes from `{name}` depends on what is left in it");
+                    self.find(sets.clone(), why, AsymmetricUse::Loop(*id));
+                }
+                self.harmless(&round, sets);
+                self.hand_on(round);
+                self.access(to, Effect::Write);
+                self.freed(to);
+            }
+            Stmt::Error(_) => self.can_fail(),
+            Stmt::Assert(_, e) => {
+                self.can_fail();
+                self.expr(e);
+            }
+        }
+    }
+
+    fn find(&mut self, sets: Vec<TypeId>, why: String, place: AsymmetricUse) {
+        let found = AsymmetryReport {
+            sets,
+            why: why.clone(),
+            place,
+        };
+        self.found.entry((place, why)).or_insert(found);
+    }
+
+    fn can_fail(&mut self) {
+        self.loops.iter_mut().for_each(|l| l.can_fail = true);
+    }
+
+    /// Records that a variable's lifetime begins.
+    fn begin(&mut self, id: VariableId) {
+        self.loops.iter_mut().for_each(|l| l.inside.push(id));
+    }
+
+    fn open(&mut self, variable: VariableId) {
+        self.begin(variable);
+        self.loops.push(Loop {
+            variable,
+            calls: self.calls.len(),
+            accesses: Vec::new(),
+            inside: vec![variable],
+            returns: Vec::new(),
+            why: None,
+            assumes: false,
+            can_fail: false,
+            covers: false,
+            again: false,
+        });
+    }
+
+    /// Adds the effects of an inner loop to the loops around it.
+    fn hand_on(&mut self, inner: Loop) {
+        for outer in &mut self.loops {
+            outer.assumes |= inner.assumes;
+            outer.can_fail |= inner.can_fail;
+            outer.covers |= inner.covers;
+        }
+    }
+
+    /// Analyses a claim about every value of a type, or every element of a multiset; `sets` are its scalarsets.
+    fn claim(&mut self, id: VariableId, sets: Vec<TypeId>, claim: &Expr) {
+        if sets.is_empty() {
+            self.begin(id);
+            return self.expr(claim);
+        }
+        self.open(id);
+        self.expr(claim);
+        if let Some(round) = self.loops.pop() {
+            self.harmless(&round, sets);
+            self.hand_on(round);
+        }
+    }
+
+    /// Reports a claim with effects: the values for which it is evaluated depend on the order.
+    fn harmless(&mut self, round: &Loop, sets: Vec<TypeId>) {
+        if sets.is_empty() {
+            return;
+        }
+        let changes = |a: &&Access| a.deed != Effect::Read && !round.inside.contains(&a.spot.root);
+        let why = match round.accesses.iter().find(changes) {
+            Some(access) => format!("it changes `{}`", self.name(&access.spot)),
+            None if round.again => "it calls the function that it stands in".into(),
+            None if round.assumes => "it has an `assume`".into(),
+            None if round.covers => "it has a `cover`".into(),
+            None => return,
+        };
+        self.find(sets, why, AsymmetricUse::Claim(round.variable));
+    }
+
+    /// Analyses a loop over the values of a type.
+    fn each(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
+        let mut sets = Vec::new();
+        sets_in(self.model, self.model.variable(id).ty, &mut sets);
+        if sets.is_empty() {
+            self.begin(id);
+            return body(self);
+        }
+        self.open(id);
+        body(self);
+        let Some(round) = self.loops.pop() else {
+            return;
+        };
+        match self.judge(&round) {
+            Judgement::Bad(why) => self.find(sets, why, AsymmetricUse::Loop(id)),
+            Judgement::Good(groups) => {
+                let known = self.settled.entry(id).or_default();
+                known.extend(groups);
+            }
+        }
+        self.hand_on(round);
+    }
+
+    fn name(&self, spot: &Spot) -> String {
+        let mut name = self.model.variable(spot.root).name.clone();
+        for at in &spot.path {
+            match at {
+                PathStep::Field(field) => name = format!("{name}.{field}"),
+                PathStep::Index(_) => name += "[..]",
+            }
+        }
+        name
+    }
+
+    fn access(&mut self, place: &Place, deed: Effect) {
+        self.indices(place);
+        let spot = self.spot(place);
+        self.stale_slot_shows(&spot);
+        for outer in &mut self.loops {
+            outer.accesses.push(Access {
+                spot: spot.clone(),
+                place: place.clone(),
+                deed: deed.clone(),
+                calls: self.calls.len(),
+                apart: self.facts.clone(),
+            });
+        }
+    }
+
+    /// Analyses the indices of a place.
+    fn indices(&mut self, place: &Place) {
+        for (at, step) in place.path.iter().enumerate() {
+            if let Step::Index(e) = step {
+                let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
+                if !self
+                    .key(e)
+                    .is_some_and(|key| name(&key) && self.lasts(&key))
+                {
+                    self.can_fail();
+                }
+                if !self.is_slot_in(e, place, at) {
+                    self.expr(e);
+                }
+            }
+        }
+    }
+
+    fn alias(&mut self, id: VariableId, place: &Place) {
+        self.indices(place);
+        self.places[id.index()] = Some(self.fixed(place));
+    }
+
+    fn store(&mut self, to: &Place, value: Option<Key>) {
+        self.access(to, value.map_or(Effect::Write, Effect::Same));
+        self.replaced(to);
+    }
+
+    fn assign(&mut self, to: &Place, e: &Expr) {
+        if self.loops.is_empty() {
+            self.indices(to);
+            self.expr(e);
+            return self.replaced(to);
+        }
+        self.can_fail();
+        let own = |w: &Self, e: &Expr| match e.without_line() {
+            Expr::Read(place) | Expr::Peek(place) => w.spot(place) == w.spot(to),
+            _ => false,
+        };
+        if let Expr::Binary(op, a, b) = e.without_line() {
+            use Operator::*;
+            let (first, second) = (own(self, a), own(self, b));
+            let rest = if first { b } else { a };
+            let sign = sign(self.model, rest);
+            let deed = match (op, first, second) {
+                (Add, true, false) | (Add, false, true) => sign.map(|up| Effect::Count { up }),
+                (Subtract, true, false) => sign.map(|up| Effect::Count { up: !up }),
+                // An operand that is not always evaluated must not be able to fail.
+                (And | Or, true, false) if !self.fails(rest) => Some(Effect::Join(*op)),
+                _ => None,
+            };
+            if let Some(deed) = deed {
+                self.expr(rest);
+                self.can_fail();
+                return self.access(to, deed);
+            }
+        }
+        self.expr(e);
+        let key = self.key(e);
+        self.store(to, key);
+    }
+
+    /// True if the evaluation of an expression may be an error of the model.
+    fn fails(&mut self, e: &Expr) -> bool {
+        self.open(VariableId(u32::MAX));
+        self.expr(e);
+        self.loops.pop().is_none_or(|own| own.can_fail)
+    }
+
+    /// Analyses code under the assumption that a condition is met, or is not met.
+    fn given(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
+        let before = self.facts.len();
+        self.learn(condition, met);
+        f(self);
+        self.facts.truncate(before);
+    }
+
+    fn learn(&mut self, condition: &Expr, met: bool) {
+        use Operator::*;
+        match (condition.without_line(), met) {
+            (Expr::Not(a), _) => self.learn(a, !met),
+            (Expr::Binary(And, a, b), true) | (Expr::Binary(Or, a, b), false) => {
+                self.learn(a, met);
+                self.learn(b, met);
+            }
+            (Expr::Binary(Implies, a, b), false) => {
+                self.learn(a, true);
+                self.learn(b, false);
+            }
+            (Expr::Binary(NotEqual, a, b), true) | (Expr::Binary(Equal, a, b), false) => {
+                if let (Some(a), Some(b)) = (self.key(a), self.key(b)) {
+                    self.facts.push((a, b));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn steps(&mut self, steps: &Steps) {
+        self.can_fail();
+        let parts = [&steps.from, &steps.to, &steps.by];
+        parts.into_iter().for_each(|e| self.expr(e));
+    }
+
+    /// Analyses an expression.
+    fn expr(&mut self, e: &Expr) {
+        use Operator::*;
+        if !self.count() {
+            return;
+        }
+        match e {
+            Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
+            Expr::Read(place) => {
+                self.slot_shows(place.variable, "it is used as a number");
+                if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
+                    self.can_fail();
+                }
+                self.access(place, Effect::Read);
+            }
+            Expr::Peek(place) | Expr::IsUndefined(place) => self.access(place, Effect::Read),
+            Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.expr(a),
+            Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
+                self.can_fail();
+                self.expr(a);
+            }
+            Expr::Binary(Equal | NotEqual, a, b) if self.are_slots_of_one(a, b) => {}
+            Expr::Binary(op, a, b) => {
+                if op.arithmetic() {
+                    self.can_fail();
+                }
+                self.expr(a);
+                match op {
+                    And | Implies => self.given(a, true, |w| w.expr(b)),
+                    Or => self.given(a, false, |w| w.expr(b)),
+                    _ => self.expr(b),
+                }
+            }
+            Expr::If(c, a, b) => {
+                self.expr(c);
+                self.given(c, true, |w| w.expr(a));
+                self.given(c, false, |w| w.expr(b));
+            }
+            Expr::Forall(id, a) | Expr::Exists(id, a) => {
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.variable(*id).ty, &mut sets);
+                self.claim(*id, sets, a);
+            }
+            Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
+                self.steps(steps);
+                self.begin(*id);
+                self.expr(a);
+            }
+            Expr::Call(id, arguments) => self.call(*id, arguments),
+            Expr::Alias(id, place, a) => {
+                self.alias(*id, place);
+                self.expr(a);
+            }
+            Expr::Let(id, value, a) => {
+                self.begin(*id);
+                self.expr(value);
+                self.expr(a);
+            }
+            Expr::Present(place, a) => {
+                // The lowering of `choose` creates slot numbers in this form.
+                match a.without_line() {
+                    Expr::Read(slot) if slot.path.is_empty() => self.number(slot.variable, place),
+                    a => self.expr(a),
+                }
+                self.access(place, Effect::Read);
+            }
+            Expr::Count(id, place, a) => {
+                self.access(place, Effect::Read);
+                self.number(*id, place);
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.type_of_place(place), &mut sets);
+                self.claim(*id, sets, a);
+            }
+        }
+    }
+
+    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+        let model = self.model;
+        let function = &model.functions[id.index()];
+        let again = self.calls.iter().position(|&call| call == id);
+        let mut bound = Vec::new();
+        for (&parameter, argument) in function.parameters.iter().zip(arguments) {
+            bound.push(match argument {
+                Argument::Value(e) => {
+                    self.can_fail();
+                    self.expr(e);
+                    (parameter, None, self.key(e))
+                }
+                Argument::Place(place) => {
+                    self.indices(place);
+                    (parameter, Some(self.fixed(place)), None)
+                }
+            });
+        }
+        if let Some(first) = again {
+            // Its effects are recorded at the outermost call.
+            for outer in &mut self.loops {
+                outer.again |= first < outer.calls;
+                let why = || format!("`{}` calls itself", function.name);
+                outer.why.get_or_insert_with(why);
+            }
+            return;
+        }
+        let mut assigned = Vec::new();
+        let mut recursive = false;
+        crate::visit::block(&function.body, &mut |node| match node {
+            crate::visit::Node::Target(place) => assigned.push(place.variable),
+            crate::visit::Node::Expr(Expr::Call(inner, _))
+            | crate::visit::Node::Stmt(Stmt::Call(inner, _)) => recursive |= *inner == id,
+            _ => {}
+        });
+        for (parameter, place, value) in bound {
+            if place.is_none() {
+                self.begin(parameter);
+            }
+            let same = !recursive && !assigned.contains(&parameter);
+            self.places[parameter.index()] = place.filter(|_| !recursive);
+            self.values[parameter.index()] = value.filter(|key| same && self.lasts(key));
+        }
+        // Facts about the caller's names hold here too, but a return does not leave the caller's loops.
+        self.calls.push(id);
+        self.block(&function.body);
+        self.calls.pop();
+        for &parameter in &function.parameters {
+            self.places[parameter.index()] = None;
+            self.values[parameter.index()] = None;
+        }
+    }
+}
+
+/// Sign of a number: `Some(true)` if it is never negative, `Some(false)` if it is never positive.
+fn sign(model: &Model, e: &Expr) -> Option<bool> {
+    let (lo, hi) = match e.without_line() {
+        Expr::Int(n) => (*n, *n),
+        Expr::Read(place) | Expr::Peek(place) => model.bounds(model.type_of_place(place))?,
+        Expr::If(_, a, b) => {
+            let (a, b) = (sign(model, a)?, sign(model, b)?);
+            return (a == b).then_some(a);
+        }
+        _ => return None,
+    };
+    match (lo >= 0, hi <= 0) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,635 @@
+//! Test bench: two ends with lanes between them, driven at the rate of the lanes, and self-checking traffic.
+
+use crate::bit_errors::Noise;
+use crate::layer::{Carried, Layer, Message};
+use crate::ring::Ring;
+use std::ops::Range;
+
+/// Ticks per byte on a single lane. Divisible by every lane count from 1 to 16.
+pub const LANE_BYTE: u64 = 720_720;
+
+/// One direction of the lanes.
+pub struct Wire<U> {
+    lanes: u32,
+    delay: u64,
+    /// Earliest time at which the next unit may leave.
+    free: u64,
+    /// Units in flight, with their arrival times.
+    pub under_way: Ring<(u64, U)>,
+    /// Arrival time of the first unit in flight; `u64::MAX` if there is none.
+    arrives: u64,
+    /// Arrival time of each unit that completes a message, with the minimum time in receiver clocks to take that
+    /// message.
+    bringing: Ring<(u64, u32)>,
+    /// Bit errors.
+    pub noise: Noise,
+    /// True once units in flight have been lost.
+    lost: bool,
+    /// Bits of an idle unit, and its duration in ticks.
+    idle_bits: u64,
+    idle_ticks: u64,
+    /// Ticks per byte on all lanes.
+    byte_ticks: u64,
+    /// Units that arrived or, as idle units, were skipped.
+    pub units: u64,
+    /// Units that arrived with bit errors.
+    pub damaged: u64,
+    /// Bits of these `units`.
+    pub bits: u64,
+    /// Bits of idle units.
+    pub idle: u64,
+}
+
+impl<U: Carried> Wire<U> {
+    fn new(lanes: u32, delay: u64, noise: Noise, idle_bits: u64) -> Wire<U> {
+        let mut wire = Wire {
+            lanes,
+            delay,
+            free: 0,
+            under_way: Ring::default(),
+            arrives: u64::MAX,
+            bringing: Ring::default(),
+            noise,
+            lost: false,
+            idle_bits,
+            idle_ticks: 0,
+            byte_ticks: 0,
+            units: 0,
+            damaged: 0,
+            bits: 0,
+            idle: 0,
+        };
+        wire.spread(lanes);
+        wire
+    }
+
+    /// Sets the number of lanes.
+    fn spread(&mut self, lanes: u32) {
+        self.lanes = lanes;
+        self.byte_ticks = LANE_BYTE / u64::from(lanes);
+        self.idle_ticks = self.idle_bits / 8 * self.byte_ticks;
+    }
+
+    /// Sends the unit that `make` writes.
+    #[inline]
+    fn enter(&mut self, now: u64, make: impl FnOnce(&mut U)) {
+        self.under_way.push_with(|(arrives, unit)| {
+            make(unit);
+            self.free = now + unit.bits() / 8 * self.byte_ticks;
+            *arrives = self.free + self.delay;
+            self.arrives = self.arrives.min(*arrives);
+            if let Some(clocks) = unit.brings() {
+                self.bringing.push_with(|place| *place = (*arrives, clocks));
+            }
+        });
+    }
+
+    /// Drops all units in flight.
+    fn clear(&mut self) {
+        self.under_way.clear();
+        self.arrives = u64::MAX;
+        self.bringing.clear();
+    }
+
+    /// Returns the arriving unit, and whether it may complete a message. The unit stays in flight until
+    /// [`Wire::leave`].
+    #[inline]
+    fn arrives(&mut self) -> Option<(&mut U, bool)> {
+        let (_, unit) = self.under_way.front_mut()?;
+        let bits = unit.bits();
+        self.units += 1;
+        self.bits += bits;
+        // Check this before bit errors change the contents.
+        let mut brings = unit.brings().is_some();
+        if brings {
+            self.bringing.drop_front();
+        }
+        if unit.is_idle() {
+            self.idle += bits;
+        }
+        if !self.noise.is_silent() {
+            self.damaged += u64::from(self.noise.pass(unit) > 0);
+            brings = true;
+        }
+        Some((unit, brings))
+    }
+
+    /// Removes the unit that arrived first.
+    #[inline]
+    fn leave(&mut self) {
+        self.under_way.drop_front();
+        self.arrives = self.under_way.front().map_or(u64::MAX, |unit| unit.0);
+    }
+}
+
+/// Traffic of one direction. Each message carries its sequence number on its circuit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages sent, per circuit.
+    pub sent: [u64; 16],
+    /// Messages received, per circuit.
+    pub came: [u64; 16],
+    /// Bytes of data received.
+    pub data: u64,
+    /// Bits of headers received.
+    pub headers: u64,
+    /// Messages received out of sequence.
+    pub astray: u64,
+}
+
+impl Traffic {
+    /// Total number of messages received.
+    pub fn messages(&self) -> u64 {
+        self.came.iter().sum()
+    }
+}
+
+/// Event at an end: a unit arrives or leaves. The number is the wire's index, that is, the sending side.
+#[derive(Clone, Copy)]
+enum LinkEvent {
+    Arrival(usize),
+    Departure(usize),
+}
+
+/// Earliest time at which a receiver takes a message.
+pub struct Earliest<F> {
+    /// Converts (tick of the complete message, clocks of the receiver) to the time at which the message is taken.
+    at: F,
+    /// Ticks per receiver clock, rounded down.
+    clock: u64,
+    /// Minimum distance in ticks at which the order of ticks implies the order of times.
+    apart: u64,
+    /// Tick of the earliest message.
+    tick: u64,
+    /// Time of the earliest message; `u64::MAX` if there is none.
+    pub time: u64,
+}
+
+impl<F: Fn(u64, u32) -> u64> Earliest<F> {
+    /// Creates an empty minimum.
+    pub fn new(clock: u64, apart: u64, at: F) -> Earliest<F> {
+        let (tick, time) = (u64::MAX, u64::MAX);
+        Earliest {
+            at,
+            clock,
+            apart,
+            tick,
+            time,
+        }
+    }
+
+    /// Tick from which on no message can be earlier.
+    #[inline]
+    fn bound(&self) -> u64 {
+        self.tick.saturating_add(self.apart)
+    }
+
+    /// Considers a message that is complete at tick `whole`, unless that is `u64::MAX`. Returns the tick at which it is
+    /// taken.
+    #[inline]
+    fn meet(&mut self, whole: u64, clocks: u32) -> u64 {
+        let tick = whole.saturating_add(u64::from(clocks) * self.clock);
+        if tick < self.bound() && whole < u64::MAX {
+            self.tick = self.tick.min(tick);
+            self.time = self.time.min((self.at)(whole, clocks));
+        }
+        tick
+    }
+}
+
+/// One side: its end, its wires in both directions, and its cached times.
+struct EndView<'a, L: Layer> {
+    end: &'a mut L,
+    out: &'a mut Wire<L::Unit>,
+    into: &'a mut Wire<L::Unit>,
+    leaves: &'a mut Option<u64>,
+    whole: &'a mut [u64; 16],
+    awake: bool,
+}
+
+impl<L: Layer> EndView<'_, L> {
+    /// True if idle units are skipped.
+    #[inline]
+    fn skips(&self) -> bool {
+        self.out.noise.is_silent() && !self.awake
+    }
+
+    /// Time of the next departure that is not skipped.
+    #[inline]
+    fn departure(&mut self) -> u64 {
+        match *self.leaves {
+            Some(leaves) => leaves,
+            None => {
+                let mut leaves = self.out.free;
+                if self.skips() {
+                    leaves = match self.end.idle_units() {
+                        0 => leaves,
+                        u64::MAX => u64::MAX,
+                        units => leaves.saturating_add(self.out.idle_ticks.saturating_mul(units)),
+                    };
+                }
+                *self.leaves = Some(leaves);
+                leaves
+            }
+        }
+    }
+
+    /// Time of the next arrival or departure.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.departure().min(self.into.arrives)
+    }
+
+    /// Skips the idle units that started before `now`.
+    #[inline]
+    fn catch_up(&mut self, now: u64) {
+        if self.out.free < now && self.skips() {
+            let past = now - self.out.free;
+            // Usually there is at most one, and a division costs as much as the rest of this function.
+            let units = match past <= self.out.idle_ticks {
+                true => 1,
+                false => past.div_ceil(self.out.idle_ticks),
+            };
+            self.end.skip(units);
+            self.out.free += units * self.out.idle_ticks;
+            self.out.units += units;
+            let bits = units * self.out.idle_bits;
+            self.out.bits += bits;
+            self.out.idle += bits;
+        }
+    }
+
+    /// Prepares for a change at the end: catches up with skipped units and invalidates the cached departure time.
+    #[inline]
+    fn touch(&mut self, now: u64) {
+        self.catch_up(now);
+        *self.leaves = None;
+    }
+
+    /// Delivers the first unit in flight.
+    #[inline]
+    fn arrive(&mut self, now: u64) {
+        self.touch(now);
+        match self.into.arrives() {
+            Some((unit, true)) => {
+                let before = self.end.come();
+                self.end.receive(unit);
+                let mut whole = self.end.come() & !before;
+                while whole != 0 {
+                    self.whole[whole.trailing_zeros() as usize % 16] = now;
+                    whole &= whole - 1;
+                }
+            }
+            Some((unit, false)) => self.end.receive(unit),
+            None => {}
+        }
+        self.into.leave();
+    }
+
+    /// Sends a unit.
+    #[inline]
+    fn leave(&mut self, now: u64) {
+        self.touch(now);
+        let end = &mut *self.end;
+        self.out.enter(now, |unit| end.transmit(unit));
+    }
+
+    /// Advances this side alone until `until`. No unit that the other side has yet to send may arrive before.
+    #[inline]
+    fn advance(&mut self, until: u64) {
+        loop {
+            let leaves = self.departure();
+            if self.into.arrives <= leaves {
+                if self.into.arrives >= until {
+                    return;
+                }
+                self.arrive(self.into.arrives);
+            } else if leaves >= until {
+                return;
+            } else {
+                self.leave(leaves);
+            }
+        }
+    }
+}
+
+/// Two ends and the wires between them.
+pub struct Testbench<L: Layer> {
+    ends: [L; 2],
+    /// Time at which each end next sends a unit that is not skipped, assuming that no message is sent or taken and no
+    /// unit arrives. `None` after such an event, until it is computed again.
+    leaves: [Option<u64>; 2],
+    /// Per end and circuit: time at which the first message was complete, if this was after the previous one was taken.
+    whole: [[u64; 16]; 2],
+    /// `wires[0]` leads from the first end to the second.
+    pub wires: [Wire<L::Unit>; 2],
+    /// Traffic of each direction.
+    pub traffic: [Traffic; 2],
+    /// Current time in ticks.
+    pub now: u64,
+    /// If true, idle units are sent one by one, as on real wires. Otherwise they are skipped on lanes without bit
+    /// errors, with identical results. Must be set before the first event.
+    pub awake: bool,
+}
+
+impl<L: Layer> Testbench<L> {
+    /// Connects two ends by `lanes` lanes with a delay of `delay` ticks and bit errors at `rate` per bit.
+    pub fn new(ends: [L; 2], lanes: u32, delay: u64, rate: f64, seed: u64) -> Testbench<L> {
+        let wire = |side: u64| {
+            let noise = Noise::new(rate, seed ^ (0x1111 << side));
+            Wire::new(lanes, delay, noise, ends[side as usize].idle_bits())
+        };
+        Testbench {
+            wires: [wire(0), wire(1)],
+            ends,
+            leaves: [None; 2],
+            whole: [[0; 16]; 2],
+            traffic: Default::default(),
+            now: 0,
+            awake: false,
+        }
+    }
+
+    /// The ends, read-only.
+    #[inline]
+    pub fn ends(&self) -> &[L; 2] {
+        &self.ends
+    }
+
+    /// The ends at the current time, to send or take messages.
+    #[inline]
+    pub fn ends_mut(&mut self) -> &mut [L; 2] {
+        self.ends_and_traffic().0
+    }
+
+    /// The ends at the current time, with the traffic counters.
+    #[inline]
+    pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
+        self.end_mut(0);
+        self.end_mut(1);
+        (&mut self.ends, &mut self.traffic)
+    }
+
+    /// One end at the current time, to send or take messages.
+    #[inline]
+    pub fn end_mut(&mut self, side: usize) -> &mut L {
+        let now = self.now;
+        self.at(side).touch(now);
+        &mut self.ends[side]
+    }
+
+    /// Next received message of a circuit at a side.
+    #[inline]
+    pub fn peek(&mut self, side: usize, circuit: u8) -> Option<Message> {
+        self.ends[side].peek(circuit)
+    }
+
+    /// State of one side.
+    #[inline]
+    fn at(&mut self, side: usize) -> EndView<'_, L> {
+        let [there, back] = &mut self.wires;
+        let (out, into) = match side {
+            0 => (there, back),
+            _ => (back, there),
+        };
+        EndView {
+            end: &mut self.ends[side],
+            out,
+            into,
+            leaves: &mut self.leaves[side],
+            whole: &mut self.whole[side],
+            awake: self.awake,
+        }
+    }
+
+    /// Next event and its time, `u64::MAX` if there is none. Arrivals precede departures at the same time.
+    #[inline]
+    fn next(&mut self) -> (LinkEvent, u64) {
+        let departures = [self.at(0).departure(), self.at(1).departure()];
+        let arrivals = [self.wires[0].arrives, self.wires[1].arrives];
+        let earlier = |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
+        let ((comes, arrival), (leaves, departure)) = (earlier(arrivals), earlier(departures));
+        match departure < arrival {
+            true => (LinkEvent::Departure(leaves), departure),
+            false => (LinkEvent::Arrival(comes), arrival),
+        }
+    }
+
+    /// Time of the next event; `u64::MAX` if there is none.
+    #[inline]
+    pub fn next_at(&mut self) -> u64 {
+        self.next().1
+    }
+
+    /// Minimum time from the departure of a unit to its arrival, in ticks.
+    pub fn flight(&self) -> u64 {
+        let [there, back] = &self.wires;
+        there.idle_ticks.min(back.idle_ticks) + there.delay
+    }
+
+    /// Number of active lanes.
+    pub fn lanes(&self) -> u32 {
+        self.wires[0].lanes
+    }
+
+    /// Time at which the first message of a circuit was complete, if this was after the previous message was taken.
+    #[inline]
+    pub fn whole_at(&self, side: usize, circuit: u8) -> u64 {
+        self.whole[side][usize::from(circuit) % 16]
+    }
+
+    /// Adds the times at which receivers can take messages from these sides to `earliest`. With `anything`, adds the
+    /// arrival of any unit instead.
+    #[inline]
+    pub fn due<F: Fn(u64, u32) -> u64>(
+        &mut self,
+        sides: Range<usize>,
+        anything: bool,
+        earliest: &mut Earliest<F>,
+    ) {
+        for from in sides {
+            let wire = &self.wires[from];
+            if anything {
+                let comes = match wire.arrives {
+                    u64::MAX => self.leaves_and_comes(from, 0),
+                    arrives => arrives,
+                };
+                earliest.meet(comes, 0);
+                continue;
+            }
+            // A later message that is taken before an earlier one must need fewer clocks.
+            let mut before = u64::MAX;
+            for place in 0..wire.bringing.len() {
+                let Some(&(arrives, clocks)) = wire.bringing.get(place) else {
+                    break;
+                };
+                if arrives >= before.min(earliest.bound()) {
+                    break;
+                }
+                before = before.min(earliest.meet(arrives, clocks));
+            }
+            let may_be_lost = wire.lost || !wire.noise.is_silent();
+            let end = &self.ends[from];
+            // Nothing is queued, and no resent unit can complete a message before those in flight.
+            if !end.waits() && (!may_be_lost || !wire.bringing.is_empty() || end.is_settled()) {
+                continue;
+            }
+            if self.leaves_and_comes(from, 0) >= before.min(earliest.bound()) {
+                continue;
+            }
+            let (units, clocks) = match may_be_lost {
+                true => (0, 0),
+                false => self.ends[from].before_message(),
+            };
+            earliest.meet(self.leaves_and_comes(from, units), clocks);
+        }
+    }
+
+    /// Arrival time of the unit after the next `units` ones from a side, if none is longer than an idle unit.
+    fn leaves_and_comes(&mut self, from: usize, units: u64) -> u64 {
+        let leaves = self.at(from).departure();
+        let wire = &self.wires[from];
+        leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
+    }
+
+    /// True if nothing remains to do until a message is sent or taken, and only idle units are in flight.
+    pub fn is_at_rest(&self) -> bool {
+        let empty = |wire: &Wire<L::Unit>| wire.under_way.iter().all(|(_, unit)| unit.is_idle());
+        self.wires.iter().all(empty) && self.ends.iter().all(Layer::is_at_rest)
+    }
+
+    /// Skips to `until` without sending anything. Both ends must be at rest. Bit errors in idle units are not modelled.
+    pub fn sleep(&mut self, until: u64) {
+        let now = self.now;
+        self.at(0).catch_up(now);
+        self.at(1).catch_up(now);
+        self.now = now.max(until);
+        for wire in &mut self.wires {
+            wire.clear();
+            wire.free = wire.free.max(until);
+        }
+        self.leaves = [None; 2];
+    }
+
+    /// Steps until everything is at rest, for at most `steps` steps.
+    pub fn rest(&mut self, steps: u64) {
+        for _ in 0..steps {
+            if self.is_at_rest() || !self.step() {
+                return;
+            }
+        }
+    }
+
+    /// Advances to the next arrival or departure that is not skipped. Returns false if there is none.
+    pub fn step(&mut self) -> bool {
+        let (what, time) = self.next();
+        if time < u64::MAX {
+            self.happens(what, time);
+        }
+        time < u64::MAX
+    }
+
+    #[inline]
+    fn happens(&mut self, what: LinkEvent, time: u64) {
+        self.now = self.now.max(time);
+        let now = self.now;
+        match what {
+            LinkEvent::Arrival(from) => self.at(1 - from).arrive(now),
+            LinkEvent::Departure(from) => self.at(from).leave(now),
+        }
+    }
+
+    /// Advances to `until`, excluding events at that time.
+    #[inline]
+    pub fn advance(&mut self, until: u64) {
+        loop {
+            let [first, second] = [self.at(0).next(), self.at(1).next()];
+            let next = first.min(second);
+            if next >= until {
+                break;
+            }
+            // A unit that leaves from now on arrives after at least one flight time; until then the sides are
+            // independent.
+            let until = until.min(next.saturating_add(self.flight()));
+            if first < until {
+                self.at(0).advance(until);
+            }
+            if second < until {
+                self.at(1).advance(until);
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Declares that nothing is lost or damaged from now on: see [`Layer::forget`].
+    pub fn forget(&mut self) {
+        self.ends.iter_mut().for_each(L::forget);
+    }
+
+    /// Takes the link down for `ticks` ticks, and brings it up with `lanes` lanes. Units in flight are lost.
+    pub fn retrain(&mut self, ticks: u64, lanes: u32) {
+        for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
+            wire.clear();
+            wire.free = self.now + ticks;
+            wire.lost = true;
+            wire.spread(lanes);
+            end.retrain();
+        }
+        self.leaves = [None; 2];
+    }
+
+    /// Sends the next message of a circuit. Returns false if its queue is full.
+    pub fn send(&mut self, from: usize, circuit: u8, bytes: u16) -> bool {
+        let sent = self.traffic[from].sent[usize::from(circuit)];
+        let message = Message {
+            circuit,
+            bytes,
+            label: sent,
+        };
+        let taken = self.ends_mut()[from].send(message).is_ok();
+        self.traffic[from].sent[usize::from(circuit)] += u64::from(taken);
+        taken
+    }
+
+    /// Sends messages on a circuit until its queue is full.
+    pub fn fill(&mut self, from: usize, circuit: u8, bytes: u16) {
+        while self.send(from, circuit, bytes) {}
+    }
+
+    /// Takes all messages received from one end, and checks their sequence.
+    pub fn drain(&mut self, from: usize) {
+        let circuits = self.ends[from].circuits().len() as u8;
+        for circuit in 0..circuits {
+            while let Some(message) = self.ends_mut()[1 - from].take(circuit) {
+                let traffic = &mut self.traffic[from];
+                let next = &mut traffic.came[usize::from(circuit)];
+                traffic.astray += u64::from(message.circuit != circuit || message.label != *next);
+                *next += 1;
+                traffic.data += u64::from(message.bytes);
+                traffic.headers += self.ends[from].header_bits(&message);
+            }
+        }
+    }
+
+    /// True if no message is missing, repeated or out of order, and no credit is lost.
+    pub fn is_whole(&self) -> bool {
+        let [first, second] = &self.ends;
+        self.traffic
+            .iter()
+            .all(|traffic| traffic.sent == traffic.came && traffic.astray == 0)
+            && self.ends.iter().all(|end| end.impossible() == 0)
+            && first.shortages(second).is_empty()
+            && second.shortages(first).is_empty()
+    }
+
+    /// Advances until all messages have arrived intact and both ends are at rest. Returns false if this takes more than
+    /// `steps` steps.
+    pub fn settle(&mut self, steps: u64) -> bool {
+        (0..steps).any(|_| {
+            self.step();
+            self.drain(0);
+            self.drain(1);
+            self.ends.iter().all(Layer::is_at_rest) && self.is_whole()
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! Conformance of a protocol's caches to its memory model, by the classic programs and bursts of stores.
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::world::Wrong;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::axioms::{allowed, Model};
+use crate::bursts;
+use crate::cores::Cores;
+use crate::kinds::Kinds;
+use crate::lines::Lines;
+use crate::program::{Outcome, Program};
+use crate::run::{run_on, shortest, Found, Options, Shortest};
+use crate::warm_caches::judging;
+
+/// Result of a conformance check.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConformanceReport {
+    /// Memory model.
+    pub model: Model,
+    /// Names of the programs that were run.
+    pub programs: BTreeSet<String>,
+    /// Maximum number of threads of the programs.
+    pub threads: usize,
+    /// Maximum number of accesses of a thread.
+    pub accesses: usize,
+    /// Number of homes.
+    pub homes: u16,
+    /// Number of runs, over all placements of threads on kinds of remotes and of locations at homes.
+    pub placements: usize,
+    /// Maximum number of spontaneous evictions and downgrades in a run.
+    pub gives_up: u8,
+    /// Number of states visited.
+    pub states: usize,
+    /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
+    /// performs stores.
+    pub left_out: usize,
+    /// Number of placements in which a kind of remote has no row for an access that its thread needs.
+    pub lacking: usize,
+    /// Verdict.
+    pub ended: Ended,
+}
+
+/// Verdict of a conformance check.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ended {
+    /// All outcomes of all programs are allowed by the model.
+    Holds,
+    /// A program has a forbidden outcome, violates a property, or cannot complete.
+    Broken {
+        /// Name of the program.
+        program: String,
+        /// Kinds of remotes of its threads, if the protocol has several.
+        kinds: Option<String>,
+        /// Description of the violation.
+        what: String,
+        /// A shortest path to the violation, if one can be drawn.
+        path: Option<Box<Shortest>>,
+    },
+    /// Some programs could not be run to completion; the reason.
+    Undecided(String),
+    /// Cancelled by the caller.
+    Interrupted,
+}
+
+/// A program, with its limit on spontaneous steps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TestRun {
+    /// The program.
+    pub program: Program,
+    /// Maximum number of spontaneous evictions and downgrades.
+    pub gives_up: u8,
+}
+
+/// Returns the classic programs of at most `most` threads. Spontaneous evictions add many states, so variations with
+/// three or more threads run without them.
+pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
+    let programs = judging(protocol).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= most);
+    let runs = programs.map(|program| TestRun {
+        gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
+        program,
+    });
+    runs.collect()
+}
+
+/// Returns the bursts of stores of at most `most` threads.
+pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
+    let programs = bursts::programs(model).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= most);
+    let runs = programs.map(|program| TestRun {
+        program,
+        gives_up: 0,
+    });
+    runs.collect()
+}
+
+/// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
+///
+/// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
+/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `goes_on` and
+/// stop when it returns false.
+pub fn judge<'h>(
+    protocol: &Protocol,
+    model: Model,
+    programs: Vec<TestRun>,
+    states: Option<usize>,
+    home: &dyn Fn(u16) -> Cow<'h, Controller>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> ConformanceReport {
+    let cores = match (protocol.kept, model) {
+        (Some(orders), _) => Cores::Relaxed(orders),
+        (None, Model::Sc) => Cores::InOrder,
+        (None, Model::Tso) => Cores::StoreBuffer,
+        (None, Model::Rc | Model::Armv8 | Model::RiscV) => Cores::Relaxed(Default::default()),
+    };
+    let mut found = ConformanceReport {
+        model,
+        programs: BTreeSet::new(),
+        threads: 0,
+        accesses: 0,
+        homes: protocol.homes,
+        placements: 0,
+        gives_up: 0,
+        states: 0,
+        left_out: 0,
+        lacking: 0,
+        ended: Ended::Holds,
+    };
+    let mut undecided = None;
+    let gives_up = programs
+        .iter()
+        .map(|p| (p.program.name.clone(), p.gives_up));
+    let gives_up: BTreeMap<String, u8> = gives_up.collect();
+    let programs = programs.into_iter().map(|run| run.program);
+    for programs in Lines::groups(protocol, programs.collect()) {
+        let threads = programs[0].threads.len();
+        let home = home(threads as u16);
+        let locations = programs.iter().map(|program| program.locations.len());
+        let locations = locations.max().unwrap_or(0) as u8;
+        for (kinds, programs) in placed(protocol, programs) {
+            let usual = Options::default();
+            let mut options = Options {
+                cores,
+                most: states.map_or(usual.most, |states| states.min(usual.most)),
+                ..usual
+            };
+            let room = options.room;
+            let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);
+            for program in programs {
+                options.gives_up = gives_up[&program.name];
+                let run = run_on(&mut lines, &program, &options, goes_on);
+                match &run {
+                    Found::Cannot(_) => {
+                        found.left_out += 1;
+                        continue;
+                    }
+                    Found::Lacks(_) if protocol.several_tables() => {
+                        found.lacking += 1;
+                        continue;
+                    }
+                    Found::Ends { states, .. } => found.states += states,
+                    _ => {}
+                }
+                found.gives_up = found.gives_up.max(options.gives_up);
+                found.count(&program, lines.placements(program.locations.len()).len());
+                let ended = end(run, &program, (protocol, &kinds), model);
+                match ended {
+                    None => {}
+                    // Another program may show a violation, which takes precedence.
+                    Some((Ended::Undecided(why), _)) => {
+                        undecided.get_or_insert(why);
+                    }
+                    Some((mut ended, forbidden)) => {
+                        if let Ended::Broken { path, .. } = &mut ended {
+                            let wanted = |end: Option<&Outcome>| end == forbidden.as_ref();
+                            let way = shortest(&mut lines, &program, &options, &wanted, goes_on);
+                            *path = way.map(Box::new);
+                        }
+                        found.ended = ended;
+                        return found;
+                    }
+                }
+            }
+        }
+    }
+    if found.programs.is_empty() {
+        let none = "its caches have no way to run any of the programs";
+        undecided = Some(none.to_string());
+    }
+    if let Some(why) = undecided {
+        found.ended = Ended::Undecided(why);
+    }
+    found
+}
+
+impl ConformanceReport {
+    /// Counts a program that was run in this number of placements of its locations.
+    fn count(&mut self, program: &Program, placements: usize) {
+        let accesses = program.threads.iter().map(|thread| {
+            let code = thread.code.iter();
+            code.filter(|instruction| instruction.address().is_some())
+                .count()
+        });
+        self.threads = self.threads.max(program.threads.len());
+        self.accesses = self.accesses.max(accesses.max().unwrap_or(0));
+        self.placements += placements;
+        self.programs.insert(program.name.clone());
+    }
+
+    /// Adds results of other programs, or of the same programs with other sizes. A violation takes precedence over an
+    /// undecided program.
+    pub fn extend(&mut self, other: ConformanceReport) {
+        self.programs.extend(other.programs);
+        self.threads = self.threads.max(other.threads);
+        self.accesses = self.accesses.max(other.accesses);
+        self.homes = self.homes.max(other.homes);
+        self.placements += other.placements;
+        self.gives_up = self.gives_up.max(other.gives_up);
+        self.states += other.states;
+        self.left_out += other.left_out;
+        self.lacking += other.lacking;
+        if !matches!(
+            (&self.ended, &other.ended),
+            (Ended::Undecided(_), Ended::Holds)
+        ) {
+            self.ended = other.ended;
+        }
+    }
+}
+
+/// Groups programs by the placement of their threads on kinds of remotes.
+fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Program>> {
+    let mut all: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
+    for program in programs {
+        // Programs of three threads have few placements.
+        for kinds in Kinds::every(protocol, &program).unwrap_or_default() {
+            all.entry(kinds).or_default().push(program.clone());
+        }
+    }
+    all
+}
+
+/// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
+/// violation.
+fn end(
+    run: Found,
+    program: &Program,
+    (protocol, kinds): (&Protocol, &Kinds),
+    model: Model,
+) -> Option<(Ended, Option<Outcome>)> {
+    let kinds = || kinds.names(protocol).join(",");
+    let broken = |what: String, end: Option<Outcome>| {
+        let broken = Ended::Broken {
+            program: program.name.clone(),
+            kinds: protocol.several_tables().then(kinds),
+            what,
+            path: None,
+        };
+        Some((broken, end))
+    };
+    let undecided = |what| Some((Ended::Undecided(what), None));
+    match run {
+        Found::Ends { ends, .. } => {
+            let allowed = match allowed(program, model) {
+                Ok(allowed) => allowed,
+                Err(what) => return undecided(what),
+            };
+            let other = ends.into_iter().find(|end| !allowed.contains(end))?;
+            broken(
+                format!("it ends with {}", program.words(&other)),
+                Some(other),
+            )
+        }
+        Found::Wrong(Wrong::Violated(violation)) => {
+            broken(format!("{}: {}", violation.property, violation.what), None)
+        }
+        Found::Wrong(Wrong::Exceeded(what)) => undecided(what),
+        Found::Stuck { livelock, .. } => {
+            let what = match livelock {
+                false => "deadlock: its threads wait for ever",
+                true => "livelock: its threads run for ever, and no outcome is reachable",
+            };
+            broken(what.to_string(), None)
+        }
+        Found::TooMany => undecided(format!("{} has too many states", program.name)),
+        Found::Interrupted => Some((Ended::Interrupted, None)),
+        Found::Lacks(what) => undecided(what),
+        // The caller counts these programs as left out.
+        Found::Cannot(_) => None,
+    }
+}

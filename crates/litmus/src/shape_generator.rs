@@ -1,0 +1,128 @@
+//! Classic shapes with mixed orders between their accesses, as files in assembly and in C.
+
+use crate::axioms::{allowed, Model};
+use crate::cycles::{alike, varied, EdgeOrder, FAMILIES};
+use crate::print::{print, print_c};
+use crate::program::{Program, Quantifier};
+
+/// Orders mixed in shapes of two threads.
+const MIXED: [EdgeOrder; 6] = [
+    EdgeOrder::Nothing,
+    EdgeOrder::Fence,
+    EdgeOrder::Weak,
+    EdgeOrder::Orders,
+    EdgeOrder::LaterOrders,
+    EdgeOrder::HandsOver,
+];
+/// Orders mixed in larger shapes with two program-order relations, and in `ISA2`, which distinguishes point-to-point
+/// orders from those at homes.
+const HANDED_ON: [EdgeOrder; 4] = [
+    EdgeOrder::Nothing,
+    EdgeOrder::Fence,
+    EdgeOrder::Orders,
+    EdgeOrder::HandsOver,
+];
+/// Orders that C11 can express.
+const IN_C: [EdgeOrder; 4] = [
+    EdgeOrder::Nothing,
+    EdgeOrder::Fence,
+    EdgeOrder::Orders,
+    EdgeOrder::LaterOrders,
+];
+
+/// Names and contents of the protocol files on which the tests run. Each guarantees the memory model with which their
+/// outcomes are compared.
+pub const ORDERINGS: [(&str, &str); 10] = [
+    ("so", include_str!("../../../ordering/so.coh")),
+    ("seq", include_str!("../../../ordering/seq.coh")),
+    ("cord", include_str!("../../../ordering/cord.coh")),
+    ("mp", include_str!("../../../ordering/mp.coh")),
+    ("wb", include_str!("../../../ordering/wb.coh")),
+    ("tso/so", include_str!("../../../ordering/tso/so.coh")),
+    ("tso/cord", include_str!("../../../ordering/tso/cord.coh")),
+    ("tso/wb", include_str!("../../../ordering/tso/wb.coh")),
+    ("tso/seq", include_str!("../../../ordering/tso/seq.coh")),
+    ("tso/mp", include_str!("../../../ordering/tso/mp.coh")),
+];
+/// Names of the files whose outcomes on `mp` violate release consistency, in their order.
+pub const SHOWN_ON_MP: &str = include_str!("../../../litmus/shapes/shown-on-mp.txt");
+
+/// A litmus file.
+pub struct File {
+    /// Folder and file name.
+    pub path: String,
+    /// Contents.
+    pub text: String,
+}
+
+/// Returns all files in the order of their shapes, those in assembly first. The condition is `exists` if release
+/// consistency allows the cycle of the shape, and `~exists` if it forbids it.
+///
+/// # Errors
+/// The first shape that cannot be printed, with the reason.
+pub fn files() -> Result<Vec<File>, String> {
+    let mut files = Vec::new();
+    for program in shapes(&MIXED, &HANDED_ON)? {
+        files.push(File {
+            path: format!("aarch64/{}.litmus", program.name),
+            text: print(&program)?,
+        });
+    }
+    for mut program in shapes(&IN_C, &IN_C)? {
+        if program.threads.len() > 2 {
+            continue;
+        }
+        program.name.insert_str(0, "C-");
+        files.push(File {
+            path: format!("c11/{}.litmus", program.name),
+            text: print_c(&program)?,
+        });
+    }
+    Ok(files)
+}
+
+/// Returns the shapes without duplicates: with every mix of orders for two threads, for two program-order relations,
+/// and for `ISA2`; the others with the same order everywhere.
+fn shapes(mixed: &[EdgeOrder], handed_on: &[EdgeOrder]) -> Result<Vec<Program>, String> {
+    let mut all: Vec<Program> = Vec::new();
+    for (family, cycle) in FAMILIES {
+        let places = cycle.matches("Po").count();
+        let threads = cycle.matches('e').count();
+        let mixes = match (threads, places) {
+            (0..=2, _) => mixes(mixed, places),
+            (_, 2) => mixes(handed_on, places),
+            _ if family == "ISA2" => mixes(handed_on, places),
+            _ => mixed.iter().map(|&one| vec![one; places]).collect(),
+        };
+        let mut of_family: Vec<Program> = Vec::new();
+        for between in mixes {
+            let mut program = varied(family, cycle, &between)?;
+            if of_family
+                .iter()
+                .any(|other| alike(other) == alike(&program))
+            {
+                continue;
+            }
+            let ends = allowed(&program, Model::Rc)?;
+            program.quantifier = match ends.iter().any(|end| program.holds(end)) {
+                true => Quantifier::Exists,
+                false => Quantifier::NotExists,
+            };
+            of_family.push(program);
+        }
+        all.append(&mut of_family);
+    }
+    Ok(all)
+}
+
+/// Returns all sequences of length `places` over `of`.
+fn mixes(of: &[EdgeOrder], places: usize) -> Vec<Vec<EdgeOrder>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..places {
+        let longer = all.iter().flat_map(|before: &Vec<EdgeOrder>| {
+            of.iter().map(move |&next| [&before[..], &[next]].concat())
+        });
+        all = longer.collect();
+    }
+    all
+}

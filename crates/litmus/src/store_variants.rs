@@ -1,0 +1,241 @@
+//! Variants of programs by the access that performs each write. The access is the protocol's default store, a
+//! write-back in the core's own copy, or a write that the home performs and acknowledges.
+
+use cohkit_base::words::counted;
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::orders::Issue;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::threads::Accesses;
+
+use crate::kinds::Kinds;
+use crate::program::{Fence, Instruction, Program, StoreVariant};
+
+/// Store variants, each with its letter in a mix and its description.
+pub const LETTERS: [(StoreVariant, char, &str); 3] = [
+    (StoreVariant::Text, 't', "as the text's cores store"),
+    (StoreVariant::Back, 'b', "written back"),
+    (StoreVariant::Acknowledged, 'a', "acknowledged by the home"),
+];
+
+/// Returns the descriptions of the store variants that a protocol has in addition to the default.
+pub fn others(protocol: &Protocol) -> Vec<&'static str> {
+    let accesses = Accesses::of(protocol);
+    let has = |via: StoreVariant| match via {
+        StoreVariant::Text => false,
+        StoreVariant::Back => accesses.back.is_some(),
+        StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
+    };
+    let ways = LETTERS.iter().filter(|(via, ..)| has(*via));
+    ways.map(|&(_, _, words)| words).collect()
+}
+
+/// Formats a mix as letters, one per write.
+pub fn letters(mix: &[StoreVariant]) -> String {
+    let letter = |via: &StoreVariant| LETTERS.iter().find(|(its, ..)| its == via);
+    mix.iter()
+        .filter_map(letter)
+        .map(|(_, letter, _)| letter)
+        .collect()
+}
+
+/// Returns the store variants that a protocol has for each write of a program, thread by thread.
+fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
+    let of = |accesses: &Accesses, instruction: &Instruction| {
+        let mut all = vec![StoreVariant::Text];
+        match instruction {
+            Instruction::Store { .. } => {
+                all.extend(accesses.back.map(|_| StoreVariant::Back));
+                all.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
+            }
+            // A write that the home performs without returning the old value cannot implement an atomic access.
+            Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
+                all.extend(accesses.back.map(|_| StoreVariant::Back));
+            }
+            _ => {}
+        }
+        all
+    };
+    let mut all = Vec::new();
+    for (thread, accesses) in program.threads.iter().zip(kinds.accesses(protocol)) {
+        let writes = thread.code.iter().filter(|one| one.writes());
+        all.extend(writes.map(|one| of(&accesses, one)));
+    }
+    all
+}
+
+/// Returns every mix of the protocol's store variants over the writes of a program, thread by thread.
+pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
+    let mut all = vec![Vec::new()];
+    for choices in choices(protocol, kinds, program) {
+        let longer = all.iter().flat_map(|before: &Vec<StoreVariant>| {
+            let more = choices.iter();
+            more.map(move |&via| [&before[..], &[via]].concat())
+        });
+        all = longer.collect();
+    }
+    all
+}
+
+/// Parses a mix from its letters.
+///
+/// # Errors
+/// The number of letters is not that of the program's writes, a letter is unknown, or the protocol lacks a variant.
+pub fn read(
+    text: &str,
+    protocol: &Protocol,
+    kinds: &Kinds,
+    program: &Program,
+) -> Result<Vec<StoreVariant>, String> {
+    let choices = choices(protocol, kinds, program);
+    let given = text.chars().count();
+    if given != choices.len() {
+        return Err(format!(
+            "`{text}` has {}, and {} writes {}",
+            counted(given as u64, "letter"),
+            program.name,
+            counted(choices.len() as u64, "time")
+        ));
+    }
+    let mut mix = Vec::new();
+    for ((at, letter), choices) in text.chars().enumerate().zip(&choices) {
+        let known = LETTERS.iter().find(|(_, its, _)| *its == letter);
+        match known {
+            Some((via, ..)) if choices.contains(via) => mix.push(*via),
+            Some((_, _, what)) => {
+                return Err(format!(
+                    "write {} of {} cannot be {what} on {}",
+                    at + 1,
+                    program.name,
+                    protocol.name
+                ))
+            }
+            None => {
+                let all = LETTERS.map(|(_, letter, what)| format!("`{letter}` ({what})"));
+                return Err(format!("`{letter}` is none of {}", all.join(", ")));
+            }
+        }
+    }
+    Ok(mix)
+}
+
+/// Returns the program with a mix of store variants.
+pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
+    let mut program = program.clone();
+    let code = program.threads.iter_mut().flat_map(|t| &mut t.code);
+    let writes = code.filter_map(|instruction| match instruction {
+        Instruction::Store { via, .. } | Instruction::Atomic { via, .. } => Some(via),
+        _ => None,
+    });
+    for (via, given) in writes.zip(mix) {
+        *via = *given;
+    }
+    program
+}
+
+/// Returns the program as the cores of a protocol run it.
+///
+/// If caches take part in fences, a completed store is not necessarily visible to others, and the rows order only the
+/// accesses that request it. A fence of stores is therefore inserted before each ordered write that is not the
+/// protocol's default store.
+pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
+    let mut program = program.clone();
+    let kept = protocol.kept.unwrap_or_default();
+    let always = kept.waits(Issue::Store, Issue::Store);
+    let fenced = |instruction: &Instruction| match *instruction {
+        Instruction::Store { release, via, .. } => via != StoreVariant::Text && (release || always),
+        Instruction::Atomic {
+            acquire, release, ..
+        } => acquire || release || always,
+        _ => false,
+    };
+    let accesses = kinds.accesses(protocol);
+    let threads = program.threads.iter_mut().zip(accesses);
+    for (thread, _) in threads.filter(|(_, accesses)| accesses.fence.is_some()) {
+        let before = std::mem::take(&mut thread.code);
+        // New index of each instruction, and of the end.
+        let mut places = Vec::new();
+        for instruction in &before {
+            places.push(thread.code.len());
+            if fenced(instruction) {
+                thread.code.push(Instruction::Fence(Fence::Stores));
+            }
+            thread.code.push(*instruction);
+        }
+        places.push(thread.code.len());
+        for instruction in &mut thread.code {
+            if let Instruction::Branch { to, .. } = instruction {
+                *to = places[*to];
+            }
+        }
+    }
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cycles::named;
+    use cohkit_protocol::text::parse;
+
+    fn cord() -> Protocol {
+        parse(include_str!("../../../ordering/cord.coh")).unwrap()
+    }
+
+    #[test]
+    fn mixes_are_read_as_they_are_told_and_what_is_wrong_with_them_is_said() {
+        let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
+        let all = every(&protocol, &2.into(), &program);
+        assert_eq!(all.len(), 9);
+        for mix in &all {
+            assert_eq!(
+                &read(&letters(mix), &protocol, &2.into(), &program).unwrap(),
+                mix
+            );
+        }
+        for (text, says) in [
+            ("t", "`t` has 1 letter, and MP+popl+poap writes 2 times"),
+            ("tx", "`x` is none of `t`"),
+        ] {
+            let said = read(text, &protocol, &2.into(), &program).unwrap_err();
+            assert!(said.contains(says), "{said}");
+        }
+        let seq = parse(include_str!("../../../ordering/seq.coh")).unwrap();
+        let said = read("tb", &seq, &2.into(), &program).unwrap_err();
+        assert_eq!(
+            said,
+            "write 2 of MP+popl+poap cannot be written back on seq"
+        );
+    }
+
+    #[test]
+    fn fences_come_before_releases_that_no_row_orders_and_branches_go_where_they_went() {
+        let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
+        let fences = |mix: &str| {
+            let mix = read(mix, &protocol, &2.into(), &program).unwrap();
+            let program = ordered(&protocol, &2.into(), &mixed(&program, &mix));
+            let code = program.threads.iter().flat_map(|t| &t.code);
+            code.filter(|i| matches!(i, Instruction::Fence(_))).count()
+        };
+        assert_eq!(["tt", "bt", "tb", "ta"].map(fences), [0, 0, 1, 1]);
+        let mut branches = program.clone();
+        let code = &mut branches.threads[0].code;
+        let end = code.len() + 1;
+        code.insert(
+            0,
+            Instruction::Branch {
+                on: 0,
+                zero: true,
+                to: end,
+            },
+        );
+        let after = ordered(
+            &protocol,
+            &2.into(),
+            &mixed(&branches, &[StoreVariant::Text, StoreVariant::Back]),
+        );
+        let Instruction::Branch { to, .. } = after.threads[0].code[0] else {
+            panic!("the branch")
+        };
+        assert_eq!((to, after.threads[0].code.len()), (end + 1, end + 1));
+    }
+}

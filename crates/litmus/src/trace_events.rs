@@ -1,0 +1,300 @@
+//! Sequence charts of the paths to outcomes.
+//!
+//! The chart compares the states before and after each step. Messages that disappear were received, and their receiver
+//! sent the new messages. Changes of memory, of homes' registers and of threads are drawn too. The code that runs
+//! programs therefore needs no instrumentation.
+
+use cohkit_base::sequence::{Action, Sequence, Step};
+use cohkit_protocol::value_text::{AgentNames, Contents};
+use cohkit_system::stores::Ticket;
+use cohkit_system::world::{Carried, Flight, System, World};
+
+use crate::cores::{Core, FenceKind, MemoryRequest};
+use crate::program::{Location, Program, StoreVariant, Update};
+use crate::values::{Values, WrittenValue};
+
+/// Action of a thread in a step, by thread number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThreadStep {
+    /// The thread begins an access.
+    Begins(u8, MemoryRequest),
+    /// The thread requests a fence or an acquire from its cache.
+    Asks(u8, FenceKind),
+    /// A load is forwarded from the thread's own stores.
+    Forwards(u8),
+    /// Step of caches or homes alone.
+    Nothing,
+}
+
+/// States before and after a step.
+pub struct Change<'s> {
+    /// The system of the world that changes.
+    pub system: &'s System<'s>,
+    /// Location of each line of the world, if any.
+    pub locations: &'s [Option<Location>],
+    /// World before and after the step, if one changes.
+    pub worlds: Option<[&'s World<Values>; 2]>,
+    /// Threads before and after the step.
+    pub cores: [&'s [Core]; 2],
+}
+
+/// A message in flight, its number in the chart, and its sender.
+type UnderWay = (Flight<Values>, u32, usize);
+
+/// Sequence chart under construction.
+pub struct Story<'s> {
+    program: &'s Program,
+    /// Thread of each remote.
+    threads: Vec<usize>,
+    /// Names of the agents; a remote has the name of its thread.
+    names: AgentNames,
+    sequence: Sequence,
+    under_way: Vec<UnderWay>,
+    flights: u32,
+}
+
+impl<'s> Story<'s> {
+    /// Creates an empty chart of a program's threads and homes. `threads` gives the thread of each remote, and the pair
+    /// gives the name of the homes and their number.
+    pub fn new(
+        program: &'s Program,
+        (home, homes): (&str, usize),
+        threads: Vec<usize>,
+    ) -> Story<'s> {
+        let mut agents: Vec<String> = (0..program.threads.len())
+            .map(|n| format!("P{n}"))
+            .collect();
+        let names = AgentNames {
+            remotes: threads
+                .iter()
+                .map(|&thread| agents[thread].clone())
+                .collect(),
+            homes: cohkit_base::sequence::homes(home, homes as u16),
+        };
+        agents.extend_from_slice(&names.homes);
+        Story {
+            program,
+            names,
+            threads,
+            sequence: Sequence {
+                agents,
+                steps: Vec::new(),
+            },
+            under_way: Vec::new(),
+            flights: 0,
+        }
+    }
+
+    /// Returns the chart.
+    pub fn sequence(self) -> Sequence {
+        self.sequence
+    }
+
+    fn step(&mut self, agent: usize, action: Action) {
+        self.sequence.steps.push(Step {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+
+    fn does(&mut self, agent: usize, what: String) {
+        self.step(agent, Action::Does { what });
+    }
+
+    /// Adds a step to the chart.
+    pub fn tell(&mut self, did: ThreadStep, change: &Change) {
+        let name = |at: Location| &self.program.locations[usize::from(at)];
+        let mut actor = match did {
+            ThreadStep::Begins(thread, _)
+            | ThreadStep::Asks(thread, _)
+            | ThreadStep::Forwards(thread) => Some(usize::from(thread)),
+            ThreadStep::Nothing => None,
+        };
+        let begun = match did {
+            ThreadStep::Begins(_, MemoryRequest::Read(at, acquire)) => Some(format!(
+                "{} {}",
+                if acquire { "acquires" } else { "loads" },
+                name(at)
+            )),
+            ThreadStep::Begins(_, MemoryRequest::Write(at, value, release, via)) => {
+                let what = if release { "releases" } else { "stores" };
+                let how = match via {
+                    StoreVariant::Text => "",
+                    StoreVariant::Back => ", written back",
+                    StoreVariant::Acknowledged => ", acknowledged",
+                };
+                Some(format!("{what} {} = {value}{how}", name(at)))
+            }
+            ThreadStep::Begins(_, MemoryRequest::Update(at, ..)) => {
+                Some(format!("changes {}", name(at)))
+            }
+            ThreadStep::Asks(_, FenceKind::Fence) => Some("fences".to_string()),
+            ThreadStep::Asks(_, FenceKind::Acquired) => Some("has acquired".to_string()),
+            ThreadStep::Forwards(_) => Some("reads its own store".to_string()),
+            ThreadStep::Nothing => None,
+        };
+        if let (Some(agent), Some(what)) = (actor, begun) {
+            self.does(agent, what);
+        }
+        if let Some([before, after]) = change.worlds {
+            let (taken, sent) = differ(flights(before), flights(after));
+            for flight in &taken {
+                actor = Some(self.takes(flight, change));
+            }
+            self.home_changes(change, [before, after]);
+            for flight in sent {
+                self.sends(actor, flight, change);
+            }
+        }
+        let [before, after] = change.cores;
+        for (number, (before, after)) in before.iter().zip(after).enumerate() {
+            let code = &self.program.threads[number].code;
+            for (place, at) in before
+                .open()
+                .filter(|begun| !after.open().any(|other| other == *begun))
+            {
+                if let (Some(at), Some(to)) = (at, code[place].fills()) {
+                    let name = &self.program.locations[usize::from(at)];
+                    let value = after.registers[to];
+                    self.does(number, format!("finds {name} = {value}"));
+                }
+            }
+        }
+    }
+
+    /// Adds the receipt of a message. Returns the receiver.
+    fn takes(&mut self, flight: &Flight<Values>, change: &Change) -> usize {
+        let same = self
+            .under_way
+            .iter()
+            .position(|(other, ..)| other == flight);
+        let (_, number, from) = self.under_way.remove(same.expect("it was sent"));
+        let agent = self.receiver(flight, change);
+        let message = self.words(flight, change);
+        self.step(
+            agent,
+            Action::Receive {
+                message,
+                from,
+                flight: number,
+            },
+        );
+        agent
+    }
+
+    fn sends(&mut self, actor: Option<usize>, flight: Flight<Values>, change: &Change) {
+        let from = match flight.from {
+            Some(remote) => self.threads[usize::from(remote)],
+            None => actor.unwrap_or_else(|| self.home(flight.line, change)),
+        };
+        let message = self.words(&flight, change);
+        let to = self.receiver(&flight, change);
+        let number = self.flights;
+        self.flights += 1;
+        self.step(
+            from,
+            Action::Send {
+                message,
+                to,
+                flight: number,
+            },
+        );
+        self.under_way.push((flight, number, from));
+    }
+
+    /// Returns the lifeline of a line's home.
+    fn home(&self, line: u8, change: &Change) -> usize {
+        let homes = usize::from(change.system.protocol.homes);
+        self.program.threads.len() + usize::from(line) % homes
+    }
+
+    fn receiver(&self, flight: &Flight<Values>, change: &Change) -> usize {
+        match flight.to {
+            Some(remote) => self.threads[usize::from(remote)],
+            None => self.home(flight.line, change),
+        }
+    }
+
+    /// Formats a message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
+    fn words(&self, flight: &Flight<Values>, change: &Change) -> String {
+        let message = change.system.protocol.message(flight.message);
+        let mut parts = Vec::new();
+        let at = change.locations.get(usize::from(flight.line)).copied();
+        if let (true, Some(at)) = (message.about_line, at.flatten()) {
+            let name = &self.program.locations[usize::from(at)];
+            parts.push(match &flight.carried {
+                Carried::Line((_, value))
+                | Carried::Write(WrittenValue(Some(Update::Set(value))), _) => {
+                    format!("{name}={value}")
+                }
+                _ => name.clone(),
+            });
+        }
+        parts.extend(self.names.fields(&message.fields, &flight.fields));
+        match parts.is_empty() {
+            true => message.name.clone(),
+            false => format!("{}({})", message.name, parts.join(", ")),
+        }
+    }
+
+    /// Adds the changes of memory and of the homes' registers.
+    fn home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
+        let system = change.system;
+        for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
+            let home = self.home(line as u8, change);
+            let at = change.locations.get(line).copied().flatten();
+            if let (true, Some(at)) = (old.memory != new.memory, at) {
+                let name = &self.program.locations[usize::from(at)];
+                self.does(home, format!("writes {name} = {}", new.memory.1));
+            }
+            // All lines of a home share its registers.
+            if line >= usize::from(system.protocol.homes) {
+                continue;
+            }
+            let registers = (0..).zip(&system.home.variables);
+            for (number, variable) in registers.filter(|(_, variable)| variable.register) {
+                let slots = system.slots_of_home(number);
+                let [old, new] = [&old.home, &new.home]
+                    .map(|home| Contents::of(variable.ty, &home.slots[slots.clone()]));
+                for state in self.names.changes(variable, &old, &new) {
+                    self.step(home, Action::Becomes { state });
+                }
+            }
+        }
+    }
+}
+
+/// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
+/// among messages, and the rank of a posted store.
+fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
+    let flights = world.network.flights().cloned();
+    let mut flights: Vec<_> = flights
+        .map(|flight| Flight {
+            early: false,
+            first: false,
+            carried: match flight.carried {
+                Carried::Write(write, _) => Carried::Write(write, Ticket::VOID),
+                other => other,
+            },
+            ..flight
+        })
+        .collect();
+    flights.sort();
+    flights
+}
+
+/// Returns the elements of the first list alone and those of the second alone (multiset difference).
+fn differ<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
+    let mut gone = Vec::new();
+    for one in before {
+        match after.iter().position(|other| *other == one) {
+            Some(place) => {
+                after.remove(place);
+            }
+            None => gone.push(one),
+        }
+    }
+    (gone, after)
+}

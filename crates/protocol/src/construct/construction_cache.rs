@@ -1,0 +1,118 @@
+//! Cache of constructed homes: successive points of a sweep use the same home.
+
+use super::rights::KnownRights;
+use super::{construct, Construction, ConstructionError};
+use crate::controller::Controller;
+use crate::protocol::Protocol;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A home constructed from a policy, and its knowledge of its remotes' permissions.
+pub type Constructed = (Controller, KnownRights);
+
+/// Cache entry: the inputs of a construction and its result.
+struct CachedConstruction {
+    protocol: Protocol,
+    remotes: u16,
+    constructed: Arc<Constructed>,
+}
+
+/// Capacity of the cache. A sweep uses a few protocols and machines; a fuzzer never uses a home twice.
+const MOST: usize = 8;
+
+/// Cached homes, the most recently used first.
+struct Homes(Mutex<VecDeque<CachedConstruction>>);
+
+/// Cache of this process. It is shared, because sweeps construct on several threads.
+static HOMES: Homes = Homes(Mutex::new(VecDeque::new()));
+
+/// Returns the home of a protocol whose home is a policy, in systems of this many remotes, with its knowledge of
+/// permissions. Constructs it, or returns the cached home of an equal protocol.
+///
+/// # Errors
+/// No home can be constructed, or it has a fault: work that cannot complete.
+///
+/// # Panics
+/// If the protocol's home is a controller written by hand.
+pub fn constructed(
+    protocol: &Protocol,
+    remotes: u16,
+) -> Result<Arc<Constructed>, ConstructionError> {
+    HOMES.constructed(protocol, remotes)
+}
+
+impl Homes {
+    fn constructed(
+        &self,
+        protocol: &Protocol,
+        remotes: u16,
+    ) -> Result<Arc<Constructed>, ConstructionError> {
+        if let Some(constructed) = self.known(protocol, remotes) {
+            return Ok(constructed);
+        }
+        // The lock is not held during the construction. Two threads that need the same home at once both construct it.
+        let construction = construct(protocol).and_then(Construction::sound)?;
+        let constructed = Arc::new((
+            construction.controller(remotes),
+            construction.rights(remotes),
+        ));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_front(CachedConstruction {
+            protocol: protocol.clone(),
+            remotes,
+            constructed: Arc::clone(&constructed),
+        });
+        kept.truncate(MOST);
+        Ok(constructed)
+    }
+
+    fn known(&self, protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept
+            .iter()
+            .position(|kept| kept.remotes == remotes && kept.protocol == *protocol)?;
+        let found = kept.remove(at)?;
+        let constructed = Arc::clone(&found.constructed);
+        kept.push_front(found);
+        Some(constructed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse;
+
+    fn none() -> Homes {
+        Homes(Mutex::default())
+    }
+
+    #[test]
+    fn what_is_kept_is_what_is_constructed_and_belongs_to_an_equal_protocol_alone() {
+        let text = include_str!("../../../../protocols/msi-policy.coh");
+        let (homes, protocol) = (none(), parse(text).unwrap());
+        let first = homes.constructed(&protocol, 2).unwrap();
+        let construction = construct(&protocol).unwrap();
+        assert_eq!(first.0, construction.controller(2));
+        assert_eq!(first.1, construction.rights(2));
+        let again = homes.constructed(&parse(text).unwrap(), 2).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+
+        let alone = homes.constructed(&protocol, 1).unwrap();
+        assert_ne!(first.0, alone.0);
+        let mut other = protocol.clone();
+        other.line_bytes *= 2;
+        assert!(!Arc::ptr_eq(&first, &homes.constructed(&other, 2).unwrap()));
+    }
+
+    #[test]
+    fn no_more_are_kept_than_a_few() {
+        let text = include_str!("../../../../protocols/msi-policy.coh");
+        let (homes, mut protocol) = (none(), parse(text).unwrap());
+        for number in 0..2 * MOST {
+            protocol.name = format!("number {number}");
+            homes.constructed(&protocol, 1).unwrap();
+        }
+        assert_eq!(homes.0.lock().unwrap().len(), MOST);
+    }
+}

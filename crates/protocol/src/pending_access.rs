@@ -1,0 +1,213 @@
+//! Pending accesses: accesses that a remote has started and not completed, and their completion.
+//!
+//! A remote's table says in which row an access starts and in which row it completes, with states between them. The
+//! pending access in a state determines which bytes a row sends and what `done` performs. This analysis computes it
+//! once, by following every row from the start of an access. The language rejects protocols in which two paths to a row
+//! give different results.
+//!
+//! * A message with the bytes of a write (`(store)` or `(partial store)`) carries those of the pending write. The row
+//!   that starts the write may send them, or a later one, such as a row that takes the home's permission to send.
+//! * `done` completes the pending access. A read returns the bytes of the current message or of the copy. A write whose
+//!   bytes were sent is not performed again. Any other write is performed in the remote's own copy.
+//! * An access that reaches a stable state in any other way is abandoned, and is retried.
+
+use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use crate::protocol::{Message, Right, StateId};
+use std::collections::BTreeSet;
+
+/// An access that has started and not completed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PendingAccess {
+    /// Type of the access.
+    pub access: Access,
+    /// True if the bytes that it writes have been sent.
+    pub sent: bool,
+}
+
+impl PendingAccess {
+    fn begun(access: Access) -> PendingAccess {
+        PendingAccess {
+            access,
+            sent: false,
+        }
+    }
+}
+
+/// State pairs (from, to) of bulk transitions, which move all lines of a remote in state `from`, whatever their
+/// accesses.
+pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
+    let mut every = Vec::new();
+    for row in &remote.rules {
+        row.visit(&mut |statement| {
+            if let Statement::Every { from, to } = *statement {
+                every.push((from, to));
+            }
+        });
+    }
+    every.sort_unstable();
+    every.dedup();
+    every
+}
+
+/// Effect of `done`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Ending {
+    /// Completes a read, with the line of the current message or of the state's copy.
+    Read,
+    /// Performs a write in the remote's own copy.
+    Write,
+    /// Completes a write whose bytes were sent and which the home has performed.
+    Sent,
+}
+
+/// Pending accesses that are possible in each state of a remote.
+#[derive(Clone, Debug)]
+pub struct Accesses {
+    states: Vec<BTreeSet<PendingAccess>>,
+    /// For each message, true if it carries the bytes of a write.
+    stores: Vec<bool>,
+}
+
+impl Accesses {
+    /// Analyses a remote by following every access from its first row.
+    pub fn new(remote: &Controller, messages: &[Message]) -> Accesses {
+        let mut accesses = Accesses {
+            states: vec![BTreeSet::new(); remote.states.len()],
+            stores: messages.iter().map(|m| m.carries.store()).collect(),
+        };
+        let mut work = Vec::new();
+        for row in &remote.rules {
+            if let Event::Access(access) = row.event {
+                if access.needs() > Right::None {
+                    work.extend(accesses.step(remote, row, PendingAccess::begun(access)));
+                }
+            }
+        }
+        let every = every(remote);
+        while let Some((state, under_way)) = work.pop() {
+            if !accesses.states[state.index()].insert(under_way) {
+                continue;
+            }
+            // A bulk transition moves the line but not its pending access.
+            let others = every.iter().filter(|(from, _)| *from == state);
+            work.extend(others.map(|&(_, to)| (to, under_way)));
+            let rows = remote.rules.iter().filter(|row| row.state == state);
+            for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
+                work.extend(accesses.step(remote, row, under_way));
+            }
+        }
+        accesses
+    }
+
+    /// Pending accesses that are possible in a state.
+    pub fn within(&self, state: StateId) -> &BTreeSet<PendingAccess> {
+        &self.states[state.index()]
+    }
+
+    /// Access that a row starts, if it is still pending after the row.
+    pub fn begins(&self, remote: &Controller, row: &Rule) -> Option<Access> {
+        let Event::Access(access) = row.event else {
+            return None;
+        };
+        if access.needs() == Right::None {
+            return None;
+        }
+        self.step(remote, row, PendingAccess::begun(access))?;
+        Some(access)
+    }
+
+    /// State and pending access after a row; `None` if the access has completed or is to be retried.
+    fn step(
+        &self,
+        remote: &Controller,
+        row: &Rule,
+        under_way: PendingAccess,
+    ) -> Option<(StateId, PendingAccess)> {
+        let Effect::Take { body, next } = &row.effect else {
+            return None;
+        };
+        let ends = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
+        let to = next.unwrap_or(row.state);
+        let state = &remote.states[to.index()];
+        let performed = state.right >= under_way.access.needs();
+        if body.iter().any(ends) || state.stable() || performed {
+            return None;
+        }
+        let sent = under_way.sent || self.sends_bytes(body);
+        Some((to, PendingAccess { sent, ..under_way }))
+    }
+
+    /// Returns true if a row that takes a message during an access leads to a stable state with read permission.
+    pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
+        let under_way = |row: &&Rule| {
+            let within = self.within(row.state);
+            matches!(row.event, Event::Message(_)) && within.iter().any(|u| u.access == access)
+        };
+        remote.rules.iter().filter(under_way).any(|row| {
+            let Effect::Take { next, .. } = &row.effect else {
+                return false;
+            };
+            let to = &remote.states[next.unwrap_or(row.state).index()];
+            to.stable() && to.right >= Right::Read
+        })
+    }
+
+    /// Returns true if statements send the bytes of a write.
+    pub fn sends_bytes(&self, body: &[Statement]) -> bool {
+        body.iter().any(|s| match s {
+            Statement::Send { message, .. } => self.stores[message.index()],
+            _ => false,
+        })
+    }
+
+    /// Effects that `done` may have in a row, one for each access that may be pending there.
+    pub fn endings<'a>(
+        &'a self,
+        row: &'a Rule,
+    ) -> impl Iterator<Item = (PendingAccess, Ending)> + 'a {
+        let sends = match &row.effect {
+            Effect::Take { body, .. } => {
+                let done = body.iter().position(|s| *s == Statement::Done);
+                self.sends_bytes(&body[..done.unwrap_or(0)])
+            }
+            _ => false,
+        };
+        self.within(row.state).iter().map(move |&under_way| {
+            let ending = match under_way {
+                PendingAccess { access, .. } if !access.writes() => Ending::Read,
+                PendingAccess { sent, .. } if sent || sends => Ending::Sent,
+                _ => Ending::Write,
+            };
+            (under_way, ending)
+        })
+    }
+
+    /// Returns true if a row abandons a write whose bytes have been sent: it reaches a stable state without `done`, or
+    /// retries the access that starts in it.
+    pub fn gives_up(&self, remote: &Controller, row: &Rule) -> bool {
+        let Effect::Take { body, next } = &row.effect else {
+            return false;
+        };
+        let sends = self.sends_bytes(body);
+        match row.event {
+            Event::Message(_) => {
+                let to = &remote.states[next.unwrap_or(row.state).index()];
+                let sent = sends || self.within(row.state).iter().any(|u| u.sent);
+                sent && to.stable() && !body.contains(&Statement::Done)
+            }
+            Event::Access(_) => sends && body.contains(&Statement::Retry),
+            _ => false,
+        }
+    }
+
+    /// Returns true if a row posts a write: it sends the bytes, and the write is not pending after it.
+    pub fn posts(&self, remote: &Controller, row: &Rule) -> bool {
+        let (Event::Access(access), Effect::Take { body, .. }) = (row.event, &row.effect) else {
+            return false;
+        };
+        access.writes()
+            && self.sends_bytes(body)
+            && !body.contains(&Statement::Retry)
+            && self.begins(remote, row).is_none()
+    }
+}

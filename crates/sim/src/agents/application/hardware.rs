@@ -1,0 +1,126 @@
+//! Application as hardware in a clocked home: conversion of its inputs and outputs.
+
+use super::*;
+use crate::agents::clocked::{ApplicationEvent, Bytes, CycleOutput, WORDS};
+
+/// Converts an event to an input of an application in hardware. Returns `None` for events of the home, which drives the
+/// application's pins itself.
+pub(super) fn heard(event: &Event) -> Option<ApplicationEvent> {
+    match event {
+        Event::Start { .. } => Some(ApplicationEvent::Start),
+        Event::Stop => Some(ApplicationEvent::Stop),
+        Event::Fetched { tag, words, .. } => Some(ApplicationEvent::Fetched {
+            tag: *tag,
+            bytes: bytes(words),
+        }),
+        Event::Stored { tag } => Some(ApplicationEvent::Stored { tag: *tag }),
+        _ => None,
+    }
+}
+
+/// Converts the words of a line to the width of the hardware's pins.
+fn bytes(words: &Words) -> Bytes {
+    let mut bytes = [0; WORDS];
+    for (byte, &word) in bytes.iter_mut().zip(words.iter()) {
+        *byte = word;
+    }
+    bytes
+}
+
+impl Simulation {
+    /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
+    /// home at once.
+    pub(crate) fn hardware_acts(&mut self, mut happened: CycleOutput) {
+        let now = self.now;
+        let words = usize::from(self.data.words());
+        let line = *happened.line_mut();
+        self.expect(now);
+        let Some(behind) = &mut self.behind else {
+            return self.fail(
+                FailureKind::Hardware,
+                line,
+                "no application is known".into(),
+            );
+        };
+        let locals = &self.home.controller().locals;
+        let action = match &happened {
+            CycleOutput::Answers { line, bytes } => Action::Answer {
+                line: *line,
+                words: bytes[..words].into(),
+            },
+            CycleOutput::Accepts { line } => Action::Accept { line: *line },
+            CycleOutput::Asks { line, operation } => {
+                let local = locals.get(usize::from(*operation));
+                let Some(local) = local.filter(|_| *line < self.platform.lines) else {
+                    let text = format!(
+                        "{} asks for local operation {operation}, which is none of such a line",
+                        behind.name
+                    );
+                    return self.fail(FailureKind::Contract, *line, text);
+                };
+                Action::Local {
+                    line: *line,
+                    operation: match local.ensures {
+                        Right::None => Operation::CleanInvalidate,
+                        _ => Operation::Clean,
+                    },
+                    lock: local.locks,
+                }
+            }
+            CycleOutput::Unlocks { line } => Action::Unlock { line: *line },
+            CycleOutput::Fetches {
+                tag, line, lines, ..
+            } => Action::Fetch {
+                tag: *tag,
+                first: *line,
+                lines: *lines,
+            },
+            CycleOutput::Stores { tag, line, .. } => Action::Store {
+                tag: *tag,
+                line: *line,
+                words: Box::default(),
+            },
+            _ => return,
+        };
+        if let Err(breach) = behind.contract.action(&action) {
+            let text = format!("{} {}", behind.name, breach.what);
+            return self.fail(FailureKind::Contract, breach.line, text);
+        }
+        match happened {
+            CycleOutput::Answers { line, bytes } => {
+                self.write_by_application(line, &bytes[..words].into());
+                self.put_before(line, Work::Read(line));
+            }
+            CycleOutput::Accepts { line } => self.put_before(line, Work::Written(line)),
+            CycleOutput::Asks { line, operation } => {
+                behind.asked.insert(line, (now, false));
+                self.put_before(line, Work::Local(line, operation));
+            }
+            CycleOutput::Unlocks { line } => {
+                behind.locks.remove(&line);
+                self.put_before(line, Work::Unlock(line));
+            }
+            CycleOutput::Fetches {
+                tag,
+                line,
+                lines,
+                step,
+            } => self.fetch(tag, line, lines, step),
+            CycleOutput::Stores {
+                tag,
+                line,
+                bytes,
+                mask,
+            } => {
+                let mut words = self.memory_words(line);
+                for (word, place) in words.iter_mut().enumerate() {
+                    if mask >> word & 1 != 0 {
+                        *place = bytes[word];
+                    }
+                }
+                self.store_by_application(tag, line, words);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Backing permission: the outer level grants and revokes the home's permission to its memory.
+//!
+//! The memory of a home below a cache of another protocol is that cache's copy (see `levels`). Here an abstract outer
+//! level follows the same rules, those of [`crate::hierarchy`]:
+//!
+//! * a request that needs more permission than the home has waits, and the permission rises only while a request waits;
+//! * a write of memory needs write permission, and no remote has more permission than the home;
+//! * the permission falls only under a lock whose local operation has ensured it;
+//! * a line without permission is written by others.
+//!
+//! The time and the extent of a grant are open: an outer access may have begun earlier, and may bring more than was
+//! requested. The states explored here therefore include every behaviour of the home below any outer protocol with any
+//! number of caches.
+
+use cohkit_protocol::protocol::Right;
+
+use super::{Lock, System, World};
+use crate::agent::Violation;
+use crate::data::{Data, Extent};
+use crate::hierarchy;
+
+impl System<'_> {
+    /// The same system with backing permission from an abstract outer level.
+    #[must_use]
+    pub fn lend(mut self) -> Self {
+        let messages = self.protocol.message_ids();
+        let needs = messages.map(|message| hierarchy::needs(self.protocol, message));
+        self.lent = Some(needs.collect());
+        self
+    }
+}
+
+impl<D: Data> World<D> {
+    /// The permission that the requests of the line that may arrive next need, if it exceeds the backing permission.
+    fn wanted(&self, system: &System, line: u8) -> Option<Right> {
+        let needs = system.lent.as_ref()?;
+        let arrivals = self.network.arrivals(system.protocol);
+        let flights = arrivals.filter_map(|arrival| self.network.at(arrival));
+        let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
+        let needs = waiting.map(|flight| needs[flight.message.index()]).max()?;
+        (needs > self.lines[usize::from(line)].lent).then_some(needs)
+    }
+
+    /// True if a message to the home has to wait for more backing permission.
+    pub(super) fn waits_for_memory(
+        &self,
+        system: &System,
+        line: u8,
+        message: cohkit_protocol::protocol::MessageId,
+    ) -> bool {
+        let lent = self.lines[usize::from(line)].lent;
+        (system.lent.as_ref()).is_some_and(|needs| needs[message.index()] > lent)
+    }
+
+    /// The backing permissions that may be granted next, and those to which it may fall.
+    pub(super) fn lending(&self, system: &System, line: u8) -> (Vec<Right>, Vec<Right>) {
+        let place = &self.lines[usize::from(line)];
+        let all = [Right::None, Right::Read, Right::Write];
+        let (more, less) = all
+            .into_iter()
+            .partition::<Vec<_>, _>(|right| *right > place.lent);
+        let more = match self.wanted(system, line) {
+            Some(_) => more,
+            None => Vec::new(),
+        };
+        let locked = match place.lock {
+            Lock::Held(Right::Write) => Some(Right::None),
+            Lock::Held(_) => Some(Right::Read),
+            Lock::Open | Lock::GivenBack => None,
+        };
+        let lets = |right: &Right| locked.is_some_and(|locked| hierarchy::lets(locked, *right));
+        let less = less
+            .into_iter()
+            .filter(|right| *right < place.lent && lets(right));
+        (more, less.collect())
+    }
+
+    /// True if the device may request a local operation. An outer level does so only to revoke permission, one
+    /// operation at a time.
+    pub(super) fn may_ask(&self, system: &System, line: u8, local: u8) -> bool {
+        let place = &self.lines[usize::from(line)];
+        let about = &system.home.locals[usize::from(local)];
+        let free = place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open;
+        system.lent.is_none() || about.locks && free && about.ensures < place.lent
+    }
+
+    /// Sets the backing permission.
+    pub(super) fn lends(&mut self, system: &System, line: u8, right: Right) {
+        let had = self.lines[usize::from(line)].lent;
+        let last = self.data.initial(line);
+        let place = self.line(line);
+        place.lent = right;
+        match (had, right) {
+            (_, Right::None) => place.memory = D::Copy::default(),
+            (Right::None, _) => place.memory = last,
+            _ => {}
+        }
+        self.lent_writes(system, line);
+    }
+
+    /// Sets the variable `memory writes`, which the guards of the home read.
+    pub(super) fn lent_writes(&mut self, system: &System, line: u8) {
+        if let Some(slot) = system.home_machine().memory_writes() {
+            let place = self.line(line);
+            place.home.slots[slot] = u16::from(place.lent == Right::Write);
+        }
+    }
+
+    /// Records a write of others to a line without permission. Returns false if that changes nothing.
+    pub(super) fn others_write(&mut self, system: &System, line: u8) -> bool {
+        if !self.another_is_current(system, line, None) {
+            return false;
+        }
+        let (none, what) = (D::Copy::default(), D::Write::default());
+        self.write(system, line, &none, Extent::Part, &what);
+        true
+    }
+
+    /// Checks that the home may write its memory.
+    pub(super) fn may_write(&self, line: u8) -> Result<(), Violation> {
+        match self.lines[usize::from(line)].lent {
+            Right::Write => Ok(()),
+            _ => Err(Violation::new("inclusion", WRITES_UNLENT)),
+        }
+    }
+}
+
+/// Violation: a home writes its memory without write permission.
+pub const WRITES_UNLENT: &str = "the home writes memory that is not lent to be written";
+/// Violation: a remote has more permission than the home has to its memory.
+pub const MORE_THAN_LENT: &str = "a remote has a right to a line that is not lent so far";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Current;
+    use crate::world::{explore, Found, Wrong};
+    use cohkit_protocol::construct;
+    use cohkit_protocol::text::parse;
+
+    /// The first violated property after `leave_out` has weakened the rules.
+    fn broken(leave_out: impl FnOnce(&mut System)) -> Option<String> {
+        let text = include_str!("../../../../protocols/mesi-l1.coh");
+        let protocol = parse(text).expect("it ships");
+        let home = construct::home(&protocol, 2).expect("a home");
+        let mut system = System::new(&protocol, &home, 2u16, 1, 7).lend();
+        leave_out(&mut system);
+        match explore(&system, World::<Current>::new(&system), 50_000) {
+            Found::Safe { lost: None, .. } => None,
+            Found::Safe { .. } => Some("drain".to_string()),
+            Found::Wrong { what, .. } => match &what[0] {
+                Wrong::Violated(violation) => Some(violation.property.to_string()),
+                Wrong::Exceeded(limit) => Some(limit.clone()),
+            },
+            Found::TooMany { worlds } => Some(format!("{worlds}")),
+        }
+    }
+
+    #[test]
+    fn without_admission_a_remote_has_what_is_not_there_or_more_than_is_lent() {
+        assert_eq!(broken(|_| ()), None);
+        let admits = |right: Right| {
+            move |system: &mut System| {
+                let needs = system.lent.iter_mut().flatten();
+                needs.for_each(|need| *need = right.min(*need));
+            }
+        };
+        assert_eq!(broken(admits(Right::None)).as_deref(), Some("data value"));
+        // A store is admitted to a line with read permission only.
+        assert_eq!(broken(admits(Right::Read)).as_deref(), Some("inclusion"));
+    }
+}

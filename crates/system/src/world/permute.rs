@@ -1,0 +1,100 @@
+//! Permutation of a state's remotes.
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::execute::{Configuration, Machine};
+use cohkit_protocol::protocol::{Protocol, Type};
+use cohkit_protocol::terms::IndexDomain;
+
+use super::network::{Flight, Network};
+use super::{CopyOnWrite, System, World};
+use crate::data::Data;
+
+/// New number of each remote.
+type Numbers<'n> = &'n [u8];
+
+/// Permutes a value of a type; `none` is 0, and a remote its number plus 1.
+fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
+    match ty {
+        Type::Remote if value > 0 => u16::from(numbers[usize::from(value) - 1]) + 1,
+        Type::RemoteSet => (0..numbers.len())
+            .filter(|remote| value >> remote & 1 != 0)
+            .map(|remote| 1 << numbers[remote])
+            .sum(),
+        _ => value,
+    }
+}
+
+/// Permutes the remotes in an agent's variables.
+fn configuration(
+    controller: &Controller,
+    machine: &Machine,
+    before: &Configuration,
+    numbers: Numbers,
+) -> Configuration {
+    let mut after = before.clone();
+    for (index, variable) in (0..).zip(&controller.variables) {
+        let first = machine.slot(index);
+        // Members of a set of homes have no other number, so its bits keep their positions.
+        if variable.ty.set_of_homes() {
+            continue;
+        }
+        let Type::Array { over, then, .. } = variable.ty else {
+            after.slots[first] = value(variable.ty, before.slots[first], numbers);
+            continue;
+        };
+        let [one, two] = variable.ty.extent(numbers.len() as u16).map(usize::from);
+        let at = |over: IndexDomain, index: usize| match over {
+            IndexDomain::Remotes => usize::from(numbers[index]),
+            IndexDomain::Numbers(_) | IndexDomain::Homes(_) => index,
+        };
+        for (i, j) in (0..one).flat_map(|i| (0..two).map(move |j| (i, j))) {
+            let to = at(over, i) * two + then.map_or(j, |then| at(then, j));
+            after.slots[first + to] = before.slots[first + i * two + j];
+        }
+    }
+    after
+}
+
+impl<D: Data> World<D> {
+    /// The same state with permuted remotes. Remotes of one kind differ in their numbers only.
+    pub fn renamed(&self, system: &System, numbers: Numbers) -> World<D> {
+        let mut after = self.clone();
+        for (line, before) in after.lines.iter_mut().zip(&self.lines) {
+            line.home = configuration(system.home, system.home_machine(), &before.home, numbers);
+            for (remote, &number) in before.remotes.iter().zip(numbers) {
+                let place = &mut line.remotes[usize::from(number)];
+                place.clone_from(remote);
+                place.configuration = configuration(
+                    &system.protocol.remote,
+                    system.remote_machine(),
+                    &remote.configuration,
+                    numbers,
+                );
+            }
+            if let Some(aside) = &mut line.aside {
+                aside.from = numbers[usize::from(aside.from)];
+            }
+        }
+        after.network = Network::new();
+        // The messages of one order stay together and keep their sequence, as they share sender and receiver.
+        for flight in self.network.flights() {
+            let flight = flight_of(system.protocol, flight, numbers);
+            (after.network).put_as_it_is(system.protocol, CopyOnWrite::new(flight));
+        }
+        after
+    }
+}
+
+fn flight_of<D: Data>(protocol: &Protocol, flight: &Flight<D>, numbers: Numbers) -> Flight<D> {
+    let end = |end: Option<u8>| end.map(|remote| numbers[usize::from(remote)]);
+    let fields = &protocol.message(flight.message).fields;
+    let fields = fields.iter().zip(&flight.fields);
+    Flight {
+        from: end(flight.from),
+        to: end(flight.to),
+        fields: fields
+            .map(|(field, &v)| value(field.ty, v, numbers))
+            .collect(),
+        ..flight.clone()
+    }
+}
