@@ -307,7 +307,7 @@ pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
         |bytes: &[u8]| u64::from_le_bytes(bytes[byte / 8 * 8..][..8].try_into().expect("eight"));
     let seed = seed + (byte / AREA) as u64;
     Err(format!(
-        "seed {seed}: {what} is {:#x} by QEMU, {:#x} by ours\n  cargo run -p cohkit-riscv --example agree -- --seed {seed} --count 1 --length {length} --show",
+        "seed {seed}: {what} is {:#x} by QEMU, {:#x} by ours\n  cargo run -p cohkit-riscv --example agree_with_qemu -- --seed {seed} --count 1 --length {length} --show",
         double(&theirs),
         double(&ours)
     ))

@@ -1,4 +1,4 @@
-//! Compares systems of shipped texts with Rumur: `cargo run --release --example agree -- msi/two_lines ...`.
+//! Compares systems of shipped texts with Rumur: `cargo run --release --example agree_with_rumur -- msi/two_lines ...`.
 //!
 //! For systems that take too long for a test. The last line is the result as JSON; the exit status is 1 if the two
 //! differ.
