@@ -172,6 +172,24 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
     );
 }
 
+/// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
+#[test]
+fn an_operation_that_an_initial_value_refuses_is_violated() {
+    let refuses = "
+  I     | recall if mode == 1 | refuse
+  I     | recall              | acknowledge recall | stay
+  V R L | recall              | refuse
+";
+    let text = one_copy("", "", "  R L | Get | leave", refuses);
+    let declared = "banned: set of remote }";
+    let text = text.replace(declared, "banned: set of remote; mode: 0..1 = 1 }");
+    let message = violated(&text, 2);
+    assert_eq!(
+        message,
+        "the device's recall can never be performed; the directory is in I"
+    );
+}
+
 #[test]
 fn a_refusal_that_passes_is_verified() {
     // Refused while the home waits for a copy to be put back, which the device can wait for.

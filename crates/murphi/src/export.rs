@@ -15,7 +15,7 @@ mod statements;
 use cohkit_engine::model::*;
 use cohkit_engine::visit::{self, Node};
 use expressions::binds;
-use names::{identifier, keywords, Names};
+use names::{identifier, Names};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
@@ -412,7 +412,7 @@ impl Printer<'_> {
         if self.for_people {
             return wanted.to_string();
         }
-        let mut taken = keywords();
+        let mut taken = FxHashSet::default();
         for (field, _) in fields {
             let name = identifier(field, &mut taken);
             if field == wanted {

@@ -38,7 +38,8 @@
 //! [`may_stop`] decides from the rows whether there may be such a line, and [`restarting`] is the model that shows it.
 
 use cohkit_protocol::controller::{
-    Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
+    Access, Controller, Effect, Event, Expression, Initial, Operator, Rule as Row, State,
+    Statement, Variable, MEMORY_WRITES,
 };
 use cohkit_protocol::pending_access::every;
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
@@ -210,7 +211,7 @@ fn refuses_at_rest(home: &Controller, local: u8) -> bool {
     })
 }
 
-/// True if a row's guard requires a value other than 0 of a variable that no row assigns.
+/// True if a row's guard requires a value of a variable that neither begins with it nor is ever assigned.
 fn is_idle(home: &Controller, row: &Row) -> bool {
     let Some(Expression::Binary(Operator::Equal, variable, value)) = &row.guard else {
         return false;
@@ -220,7 +221,13 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
         return false;
     };
     let assigns = |s: &Statement| matches!(s, Statement::Assign(v, _) if v == variable);
-    *value != 0 && !home.rules.iter().any(|row| row.says(&assigns))
+    let Variable { name, initial, .. } = &home.variables[variable.index()];
+    let outside = name == MEMORY_WRITES;
+    let begins = match initial {
+        Initial::Number(number) => i64::from(*number) == i64::from(*value),
+        Initial::All(_) => true,
+    };
+    !outside && !begins && !home.rules.iter().any(|row| row.says(&assigns))
 }
 
 /// Says whether an access is performed by reaching a state.

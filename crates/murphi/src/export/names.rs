@@ -33,28 +33,23 @@ pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
     }
     let base = name.clone();
     let mut number = 1;
-    while !taken.insert(name.clone()) {
+    while is_keyword(&name) || !taken.insert(name.clone()) {
         number += 1;
         name = format!("{base}_{number}");
     }
     name
 }
 
-/// The keywords in lower case, in upper case and capitalised. They are keywords in any case.
-pub(super) fn keywords() -> FxHashSet<String> {
-    let spellings = |k: &str| {
-        [
-            k.to_string(),
-            k.to_uppercase(),
-            k[..1].to_uppercase() + &k[1..],
-        ]
-    };
-    KEYWORDS.split_whitespace().flat_map(spellings).collect()
+/// True if a Murphi checker reserves the word. Keywords are keywords in any case.
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS
+        .split_whitespace()
+        .any(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
 impl Names {
     pub fn new(model: &Model) -> Names {
-        let mut taken = keywords();
+        let mut taken = FxHashSet::default();
         let mut labels = FxHashMap::default();
         let mut variables = vec![String::new(); model.variables.len()];
         // Readers look for the names of state variables, so these are the last to be changed.
@@ -101,5 +96,18 @@ impl Names {
             draining,
             wide,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_in_any_case_are_no_identifiers() {
+        let mut taken = FxHashSet::default();
+        let names = ["end", "eNd", "Traceuntil", "ended"];
+        let names = names.map(|name| identifier(name, &mut taken));
+        assert_eq!(names, ["end_2", "eNd_2", "Traceuntil_2", "ended"]);
     }
 }

@@ -690,8 +690,8 @@ impl Simulation {
                 self.start_write(number, ready, line, transition, None);
             }
             Act::StartStore { whole } => {
-                let word = self.store(number, line, Some(whole));
-                self.start_write(number, ready, line, transition, word);
+                let words = self.store(number, line, Some(whole));
+                self.start_write(number, ready, line, transition, words);
             }
             Act::WriteMemory => {
                 self.operate(ready, line);

@@ -369,6 +369,7 @@ impl<D: Data> World<D> {
             }
             return Ok(false);
         };
+        self.waits_for_room(system, line, whose, &acts)?;
         let plan = &system.plans[0][rule];
         let sends = |message| {
             let its = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
@@ -652,6 +653,7 @@ impl<D: Data> World<D> {
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
         match stepped.map_err(|i| self.interrupted(system, flight.line, whose, &i))? {
             Outcome::Taken { rule, acts } => {
+                self.waits_for_room(system, flight.line, whose, &acts)?;
                 if matches!(flight.carried, Carried::Write(_, ticket) if ticket.is_posted()) {
                     return Err(stores_lost(system));
                 }
@@ -778,9 +780,28 @@ impl<D: Data> World<D> {
         whose: RowOwner,
         interrupted: &RowError,
     ) -> Wrong {
+        let acts = interrupted.acts.iter().chain(&interrupted.later);
+        match self.waits_for_room(system, own, whose, acts) {
+            Ok(()) => whose.impossible(system, interrupted),
+            Err(full) => full,
+        }
+    }
+
+    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its room
+    /// before it does anything.
+    fn waits_for_room<'a>(
+        &self,
+        system: &System,
+        own: u8,
+        whose: RowOwner,
+        acts: impl IntoIterator<Item = &'a Act>,
+    ) -> Result<(), Wrong> {
         let (protocol, from) = (system.protocol, whose.number());
+        if protocol.networks.is_empty() {
+            return Ok(());
+        }
         let mut network = self.network.clone();
-        for act in interrupted.acts.iter().chain(&interrupted.later) {
+        for act in acts {
             let Act::Send { message, to, .. } = *act else {
                 continue;
             };
@@ -790,7 +811,7 @@ impl<D: Data> World<D> {
             let home = sending_home(system, own, (from, to), message);
             let order = order_of(protocol, message, (from, to), (line, home));
             if order.is_some_and(|order| !network.has_room(protocol, order)) {
-                return full();
+                return Err(full());
             }
             network.put(
                 protocol,
@@ -807,7 +828,7 @@ impl<D: Data> World<D> {
                 },
             );
         }
-        whose.impossible(system, interrupted)
+        Ok(())
     }
 
     /// Sends a message, if there is room for it.
@@ -1063,7 +1084,10 @@ impl<D: Data> World<D> {
         let machine = system.home_machine();
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
         let acts = match stepped.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
-            Outcome::Taken { acts, .. } => acts,
+            Outcome::Taken { acts, .. } => {
+                self.waits_for_room(system, line, RowOwner::Home, &acts)?;
+                acts
+            }
             Outcome::Leave => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),

@@ -3,6 +3,8 @@
 //! The controller takes each step of the RTL. The messages and memory operations of that step are kept until they cross
 //! the RTL's ports.
 
+use std::ops::Range;
+
 use super::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
 use crate::agents::home::Work;
 use crate::agents::program::{Answer, ConfigurationId, Transition};
@@ -74,6 +76,11 @@ impl Clocked {
     }
 }
 
+/// Returns a mask with a bit for each of these words.
+fn mask_of(words: Range<u16>) -> u16 {
+    words.fold(0, |mask, word| mask | 1 << word)
+}
+
 impl Simulation {
     /// Gives a message to the clocked home.
     pub(crate) fn give_message(&mut self, index: u32) {
@@ -84,8 +91,10 @@ impl Simulation {
             bytes = self.line_words(message.line, message.copy);
         } else if kind.store {
             // The copy of a partial store holds its value in word 0.
-            bytes[usize::from(message.word)] = self.data.word(message.line, message.copy, 0);
-            mask = 1 << message.word;
+            let words = message.word..message.word + message.words.max(1);
+            let value = self.data.word(message.line, message.copy, 0);
+            bytes[usize::from(words.start)..usize::from(words.end)].fill(value);
+            mask = mask_of(words);
         }
         if let Some(clocked) = &mut self.clocked {
             clocked
@@ -454,14 +463,14 @@ impl Simulation {
     }
 
     /// Defers a memory write until the RTL requests it. Returns false without a clocked home: the write starts at once.
-    /// `word` is the only word written; `None` means all.
+    /// `words` are the only words written; `None` means all.
     pub(crate) fn writes_later(
         &mut self,
         line: Line,
         next: ConfigurationId,
-        word: Option<u16>,
+        words: Option<Range<u16>>,
     ) -> bool {
-        let mask = word.map_or(self.whole_line(), |word| 1 << word);
+        let mask = words.map_or(self.whole_line(), mask_of);
         match &mut self.clocked {
             Some(clocked) => {
                 clocked.writes.insert(line, (next, mask));

@@ -1,5 +1,7 @@
 //! Memory operations of the home, and the bytes of writes.
 
+use std::ops::Range;
+
 use super::*;
 use crate::oracle::Breach;
 
@@ -32,9 +34,9 @@ impl Simulation {
         ready: Time,
         line: Line,
         transition: &Transition,
-        word: Option<u16>,
+        words: Option<Range<u16>>,
     ) {
-        if !self.writes_later(line, transition.next, word) {
+        if !self.writes_later(line, transition.next, words) {
             self.units[number].writing += 1;
             self.write_memory(ready, line, transition.next);
         }
@@ -84,9 +86,14 @@ impl Simulation {
         }
     }
 
-    /// Writes the bytes that a unit has kept of a write: the `whole` line, or the words present. Returns the first word
+    /// Writes the bytes that a unit has kept of a write: the `whole` line, or the words present. Returns the words
     /// if only a part is written.
-    pub(super) fn store(&mut self, number: usize, line: Line, whole: Option<bool>) -> Option<u16> {
+    pub(super) fn store(
+        &mut self,
+        number: usize,
+        line: Line,
+        whole: Option<bool>,
+    ) -> Option<Range<u16>> {
         let stores = &mut self.units[number].stores;
         let Some(place) = stores.iter().position(|store| store.line == line) else {
             let text = "the home stores bytes that it does not have".to_string();
@@ -97,10 +104,10 @@ impl Simulation {
         self.perform_store(store, whole.unwrap_or(store.whole))
     }
 
-    /// Performs a remote's write at memory. Returns the first word if only a part is written.
-    pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
+    /// Performs a remote's write at memory. Returns the words if only a part is written.
+    pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<Range<u16>> {
         let (of, flight) = ((store.from, store.line), store.flight);
-        let word = self.write_store(store, whole);
+        let words = self.write_store(store, whole);
         if let Err(breach) = self.oracle.store_is_performed(of, flight) {
             let name = self.agent_name(of.0);
             let (kind, text) = match breach {
@@ -115,11 +122,11 @@ impl Simulation {
             };
             self.fail(kind, of.1, text);
         }
-        word
+        words
     }
 
     /// Writes the bytes of a remote's write to memory.
-    fn write_store(&mut self, store: Store, whole: bool) -> Option<u16> {
+    fn write_store(&mut self, store: Store, whole: bool) -> Option<Range<u16>> {
         let line = store.line;
         if let Some(above) = &mut self.above {
             above.written(line);
@@ -179,7 +186,9 @@ impl Simulation {
         };
         self.data.set_memory(line, new);
         self.data.release(store.copy);
-        buffered.is_none().then_some(store.word)
+        buffered
+            .is_none()
+            .then_some(store.word..store.word + store.words)
     }
 
     /// Checks that the device cannot be modifying a line that memory reads for a cache.
