@@ -59,7 +59,7 @@ fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) ->
             let drains = !matches!(
                 &report.outcome,
                 Outcome::Violated {
-                    property: Property::Drain,
+                    property: Property::Drain | Property::NoDeadlock,
                     ..
                 }
             );
