@@ -6,8 +6,11 @@
 ['verified']
 """
 
+from typing import TYPE_CHECKING
+
 from cohkit import cpu, device, rtl, types
 from cohkit._cohkit import Composition, Protocol, __version__
+from cohkit.display import Display, show
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.links import link
@@ -16,7 +19,7 @@ from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, memory_trace
 from cohkit.models import check_model
 from cohkit.mutation import mutants
-from cohkit.own import Scenario
+from cohkit.old_names import resolver
 from cohkit.pages import report
 from cohkit.player import play, play_many
 from cohkit.protocols import (
@@ -34,13 +37,14 @@ from cohkit.protocols import (
     systems,
     table,
 )
-from cohkit.shown import Shown, show
+from cohkit.scenario import Scenario
 from cohkit.simulator import platform, platforms, simulate, simulate_many
 from cohkit.sweeps.execution import sweep
 from cohkit.traces import trace
 
 __all__ = [
     "Composition",
+    "Display",
     "Error",
     "FaultError",
     "InputError",
@@ -48,7 +52,6 @@ __all__ = [
     "MemoryTrace",
     "Protocol",
     "Scenario",
-    "Shown",
     "TextError",
     "UnavailableError",
     "__version__",
@@ -91,3 +94,7 @@ __all__ = [
 def __dir__() -> list[str]:
     """List the public names for completion; submodules are omitted."""
     return __all__
+
+
+if not TYPE_CHECKING:
+    __getattr__ = resolver(__name__)

@@ -19,7 +19,7 @@ from cohkit.files import write
 from cohkit.pages import report
 from cohkit.pages.reading import left_out
 from cohkit.plots import FORMATS
-from cohkit.reproduce import Wanted, reproduce
+from cohkit.reproduce import ReproduceRequest, reproduce
 from cohkit.sweeps.command import run as sweep
 
 if TYPE_CHECKING:
@@ -226,7 +226,9 @@ def _reproduce(options: argparse.Namespace, command: str) -> None:
         if options.format and not options.out:
             raise InputError("`--format` has no meaning without `--out`")
         form: Format = options.format or "svg"
-        asked = Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions, command)
+        asked = ReproduceRequest(
+            names, options.published, options.out, form, as_json, options.sensitivity, conditions, command
+        )
         reproduce(asked)
     elif options.json:
         listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]

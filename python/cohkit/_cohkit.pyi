@@ -33,7 +33,7 @@ __version__: str
 class RefusedError(Exception): ...
 
 @type_check_only
-class Looking(TypedDict):
+class NativeSearchOptions(TypedDict):
     symmetry: bool
     hash_compaction: bool
     threads: int | None
@@ -82,7 +82,7 @@ class Composition:
 
 def composes(text: str) -> bool: ...
 def check_composition(
-    composition: Composition, *, systems: list[str] | None, capacity: int | None, looking: Looking
+    composition: Composition, *, systems: list[str] | None, capacity: int | None, looking: NativeSearchOptions
 ) -> str: ...
 def check(
     protocol: Protocol,
@@ -90,9 +90,9 @@ def check(
     systems: list[str] | None,
     size: tuple[int, int] | None,
     capacity: int | None,
-    looking: Looking,
+    looking: NativeSearchOptions,
 ) -> str: ...
-def check_model(text: str, *, file: str, dialect: str | None, deadlock: str, looking: Looking) -> str: ...
+def check_model(text: str, *, file: str, dialect: str | None, deadlock: str, looking: NativeSearchOptions) -> str: ...
 def table(protocol: Protocol, *, home: bool, merged: bool) -> str: ...
 def construct(protocol: Protocol) -> str | None: ...
 def link(

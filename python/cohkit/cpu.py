@@ -17,9 +17,10 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.errors import Error
+from cohkit.old_names import resolver
 
 if TYPE_CHECKING:
-    from cohkit.device import Right
+    from cohkit.device import Permission
 
 
 class Load(NamedTuple):
@@ -76,7 +77,7 @@ class CompareSwap(NamedTuple):
     new: int
 
 
-class Hint(NamedTuple):
+class Prefetch(NamedTuple):
     """Prefetch a line for reading."""
 
     line: int
@@ -143,7 +144,7 @@ Step = (
     | Release
     | Add
     | CompareSwap
-    | Hint
+    | Prefetch
     | ReadRegister
     | WriteRegister
     | LoadHost
@@ -169,7 +170,7 @@ class AccessError(Error):
     ...             yield cpu.Count("not there", int(refused.permits == "none"))
     """
 
-    def __init__(self, step: Step, write: bool, permits: Right) -> None:  # noqa: FBT001 -- as the compiled half has it
+    def __init__(self, step: Step, write: bool, permits: Permission) -> None:  # noqa: FBT001 -- as the compiled half has it
         """Record the refused step, whether it was a write, and the permission of its page."""
         super().__init__(f"{step} is refused: the page {'may only be read' if permits == 'read' else 'is not there'}")
         self.step = step
@@ -179,3 +180,7 @@ class AccessError(Error):
 
 Thread = Generator[Step, int, None]
 """A thread. It ends when the generator ends."""
+
+
+if not TYPE_CHECKING:
+    __getattr__ = resolver(__name__)

@@ -12,11 +12,11 @@ a line of the home, or the completion of a request of the application. `docs/app
 ...         match event:
 ...             case device.Read(line):
 ...                 yield device.Fetch(0, line)
-...             case device.Fetched(_, line, words):
+...             case device.FetchCompletion(_, line, words):
 ...                 yield device.Answer(line, words)
 ...             case device.Write(line, words):
 ...                 yield device.Store(line, line, words)
-...             case device.Stored(tag):
+...             case device.StoreCompletion(tag):
 ...                 yield device.Accept(tag)
 >>> list(Memory().handle(device.Read(3, "read", "none")))
 [Fetch(tag=0, first=3, lines=1)]
@@ -28,10 +28,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence  # noqa: TC003 -- of named tuples
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from cohkit.old_names import resolver
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Right = Literal["none", "read", "write"]
+Permission = Literal["none", "read", "write"]
 """Permission of the CPU for a line."""
 
 Operation = Literal["clean", "clean-invalidate"]
@@ -49,9 +51,9 @@ class Read(NamedTuple):
     """A read by the home on behalf of the CPU, only of `lines`. Requires an `Answer`, now or later."""
 
     line: int
-    wants: Right
+    wants: Permission
     """Permission that the CPU receives with the answer; `"none"` for an uncached read."""
-    has: Right
+    has: Permission
     """Permission of the CPU until then."""
 
 
@@ -60,19 +62,19 @@ class Write(NamedTuple):
 
     line: int
     words: Sequence[int]
-    keeps: Right
+    keeps: Permission
     """Permission of the CPU for the line from now on."""
 
 
-class Changed(NamedTuple):
+class PermissionChange(NamedTuple):
     """A change of the CPU's permission for a line, as far as the home knows it."""
 
     line: int
-    before: Right
-    after: Right
+    before: Permission
+    after: Permission
 
 
-class Done(NamedTuple):
+class LocalCompletion(NamedTuple):
     """Completion of a local operation. If it was requested with a lock, the lock is held."""
 
     line: int
@@ -81,7 +83,7 @@ class Done(NamedTuple):
     """True if the CPU had written the line."""
 
 
-class Fetched(NamedTuple):
+class FetchCompletion(NamedTuple):
     """A line that the application requested from its memory. Lines of one burst arrive in order."""
 
     tag: int
@@ -89,14 +91,14 @@ class Fetched(NamedTuple):
     words: Sequence[int]
 
 
-class WordsRead(NamedTuple):
+class ReadCompletion(NamedTuple):
     """Words that the application read from its memory, or the previous value of a word that it changed."""
 
     tag: int
     words: Sequence[int]
 
 
-class Stored(NamedTuple):
+class StoreCompletion(NamedTuple):
     """Completion of a write of the application to its memory, of a line or of words of one."""
 
     tag: int
@@ -115,38 +117,38 @@ class RegisterRead(NamedTuple):
     thread: int
 
 
-class RegisterWritten(NamedTuple):
+class RegisterWrite(NamedTuple):
     """A write of a register by a thread over the device bus."""
 
     register: int
     value: int
 
 
-class HostFetched(NamedTuple):
+class HostFetchCompletion(NamedTuple):
     """Words that the application requested from the CPU's own memory."""
 
     tag: int
     words: Sequence[int]
 
 
-class CoherentLoaded(NamedTuple):
+class CoherentLoadCompletion(NamedTuple):
     """Words read coherently from host memory, or the previous value of a word that was changed."""
 
     tag: int
     words: Sequence[int]
 
 
-class CoherentStored(NamedTuple):
+class CoherentStoreCompletion(NamedTuple):
     """Completion of a coherent write of the application to host memory: it has been performed."""
 
     tag: int
 
 
-class Refused(NamedTuple):
+class AccessRefusal(NamedTuple):
     """A coherent access to host memory that the page table does not permit, instead of its completion.
 
-    Refused lines were neither read nor written; writes to other lines were performed. Requires `Forgo` immediately: an
-    application that does not give the access up ends the run.
+    Refused lines were neither read nor written; writes to other lines were performed. Requires `Abandon` immediately,
+    otherwise the run ends.
     """
 
     tag: int
@@ -154,7 +156,7 @@ class Refused(NamedTuple):
     """First refused word."""
     write: bool
     """True if the access was a write."""
-    permits: Right
+    permits: Permission
     """Permission of the page; `"none"` if it is not present."""
 
 
@@ -166,18 +168,18 @@ Event = (
     Start
     | Read
     | Write
-    | Changed
-    | Done
-    | Fetched
-    | WordsRead
-    | Stored
+    | PermissionChange
+    | LocalCompletion
+    | FetchCompletion
+    | ReadCompletion
+    | StoreCompletion
     | Timer
     | RegisterRead
-    | RegisterWritten
-    | HostFetched
-    | CoherentLoaded
-    | CoherentStored
-    | Refused
+    | RegisterWrite
+    | HostFetchCompletion
+    | CoherentLoadCompletion
+    | CoherentStoreCompletion
+    | AccessRefusal
     | Stop
 )
 """Events of an application."""
@@ -245,7 +247,7 @@ class WriteWords(NamedTuple):
 
 
 class AddWord(NamedTuple):
-    """Add to a 64-bit word of the application's memory atomically. `WordsRead` returns its previous value."""
+    """Add to a 64-bit word of the application's memory atomically. `ReadCompletion` returns its previous value."""
 
     tag: int
     line: int
@@ -254,7 +256,7 @@ class AddWord(NamedTuple):
 
 
 class CompareSwapWord(NamedTuple):
-    """Set a word of the application's memory atomically if it equals `old`. `WordsRead` returns its previous value."""
+    """Set a word of the application's memory atomically if it equals `old`. `ReadCompletion` has its previous value."""
 
     tag: int
     line: int
@@ -293,7 +295,7 @@ class HostStore(NamedTuple):
 
 
 class CoherentLoad(NamedTuple):
-    """Read words of host memory coherently, at least one. `CoherentLoaded` returns them.
+    """Read words of host memory coherently, at least one. `CoherentLoadCompletion` returns them.
 
     Words of one line are read atomically, those of different lines in any order.
     """
@@ -306,7 +308,7 @@ class CoherentLoad(NamedTuple):
 
 
 class CoherentStore(NamedTuple):
-    """Write words of host memory coherently. Only the completion, `CoherentStored`, orders the write."""
+    """Write words of host memory coherently. Only the completion, `CoherentStoreCompletion`, orders the write."""
 
     tag: int
     first: int
@@ -316,7 +318,7 @@ class CoherentStore(NamedTuple):
 
 
 class CoherentAdd(NamedTuple):
-    """Add to a word of host memory atomically. `CoherentLoaded` returns its previous value."""
+    """Add to a word of host memory atomically. `CoherentLoadCompletion` returns its previous value."""
 
     tag: int
     word: int
@@ -324,7 +326,7 @@ class CoherentAdd(NamedTuple):
 
 
 class CoherentCompareSwap(NamedTuple):
-    """Set a word of host memory atomically if it equals `old`. `CoherentLoaded` returns its previous value."""
+    """Set a word of host memory atomically if it equals `old`. `CoherentLoadCompletion` returns its previous value."""
 
     tag: int
     word: int
@@ -332,7 +334,7 @@ class CoherentCompareSwap(NamedTuple):
     new: int
 
 
-class Forgo(NamedTuple):
+class Abandon(NamedTuple):
     """Continue without a refused coherent access."""
 
     tag: int
@@ -377,7 +379,7 @@ Action = (
     | CoherentStore
     | CoherentAdd
     | CoherentCompareSwap
-    | Forgo
+    | Abandon
     | Begin
     | End
     | Count
@@ -399,3 +401,7 @@ class Application(ABC):
     @abstractmethod
     def handle(self, event: Event) -> Iterable[Action]:
         """Handle an event, and return the resulting actions in order."""
+
+
+if not TYPE_CHECKING:
+    __getattr__ = resolver(__name__)

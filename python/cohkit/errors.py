@@ -94,11 +94,11 @@ class FaultError(Error):
         return FaultError, (self.file, self.fault)
 
 
-def near(wrong: str, names: Iterable[str]) -> str:
+def suggestion(wrong: str, names: Iterable[str]) -> str:
     """Return the start of a help text for an unknown name: a suggestion, or nothing if no name is similar.
 
-    >>> from cohkit.errors import near
-    >>> near("link.latncy", ["link.latency", "link.links"]), near("dram", ["link.links"])
+    >>> from cohkit.errors import suggestion
+    >>> suggestion("link.latncy", ["link.latency", "link.links"]), suggestion("dram", ["link.links"])
     ('did you mean `link.latency`? ', '')
 
     """

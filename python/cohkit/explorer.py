@@ -80,7 +80,7 @@ class Explorer:
         view: dict[str, Any] = json.loads(call(self.protocol.file, self._of.view, list(way)))
         return view
 
-    def nearest_wrong(self, most: int = MOST) -> dict[str, Any]:
+    def nearest_violation(self, most: int = MOST) -> dict[str, Any]:
         """Return the path to the nearest violation, visiting at most `most` states."""
         found: dict[str, Any] = json.loads(self._of.nearest_wrong(most))
         return found
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
         answers: dict[str, Callable[[], tuple[str, str]]] = {
             "/": self._page,
             "/view": lambda: ("application/json", json.dumps(self.explorer.view(_way(address.query)))),
-            "/wrong": lambda: ("application/json", json.dumps(self.explorer.nearest_wrong())),
+            "/wrong": lambda: ("application/json", json.dumps(self.explorer.nearest_violation())),
         }
         if address.path not in answers:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(answers)}\n")

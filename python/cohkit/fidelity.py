@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.published import Ours, Published, compare
-from cohkit.reproduce import error_cell, how, number, published_cell
+from cohkit.published import Measurement, Published, compare
+from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ def page(record: dict[str, Any], published: Published) -> str:
 def _compared(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
     """Return the rows of an experiment with a published value."""
     ours = [
-        Ours(row["name"], row["ours"], row["unit"], row["key"], steady=row["steady"])
+        Measurement(row["name"], row["ours"], row["unit"], row["key"], steady=row["steady"])
         for row in recorded
         if row["experiment"] == name
     ]
@@ -115,7 +115,7 @@ def _section(name: str, rows: Sequence[Result], published: Published) -> str:
             error_cell(row["blind_error"], row["blind_ratio"], row["blind_holds"]),
             number(row["ours"], unit),
             error_cell(row["error"], row["ratio"], row["holds"]),
-            how(row),
+            provenance_cell(row),
         ]
         text += f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
     return text

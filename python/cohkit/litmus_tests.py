@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from cohkit import _cohkit, types
-from cohkit.errors import InputError, call, near
-from cohkit.looking import is_whole
+from cohkit.errors import InputError, call, suggestion
 from cohkit.protocols import decoded, executed
 from cohkit.results import load
+from cohkit.search_options import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ def _judge(options: Options) -> None:
     for name in options:
         if name not in Options.__annotations__:
             known = ", ".join(f"`{option}`" for option in Options.__annotations__)
-            meant = near(name, Options.__annotations__)
+            meant = suggestion(name, Options.__annotations__)
             raise InputError(f"there is no option `{name}`; {meant}the options are {known}")
     _judge_numbers(options)
     _judge_runs(options)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cohkit import _cohkit
-from cohkit.errors import InputError, call, near
+from cohkit.errors import InputError, call, suggestion
+from cohkit.old_names import old_method
 from cohkit.protocols import decoded
 from cohkit.results import load
 from cohkit.types import Platform
@@ -28,7 +29,7 @@ class Machine:
     >>> machine = cohkit.Machine("enzian-dc-ddr")
     >>> machine["link.latency"].to("ns"), machine["cores.used"]
     (90.0, 48)
-    >>> slower = machine.changed({"link.latency": "200ns"})
+    >>> slower = machine.with_settings({"link.latency": "200ns"})
     >>> slower
     Machine('enzian-dc-ddr', {'link.latency': '200ns'})
     >>> results = [cohkit.simulate(one, "random-read", accesses=100) for one in (machine, slower)]
@@ -69,7 +70,7 @@ class Machine:
         """Description of the machine, as returned by `cohkit.platform`."""
         return self._platform
 
-    def changed(self, settings: Mapping[str, str | int | Quantity]) -> Machine:
+    def with_settings(self, settings: Mapping[str, str | int | Quantity]) -> Machine:
         """Return a copy of this machine with other values, with units, for some quantities.
 
         Raises:
@@ -81,12 +82,16 @@ class Machine:
         other._take(self._name, self._text, self._settings | told)
         return other
 
+    changed = old_method("changed", with_settings)
+
     def __getitem__(self, name: str) -> Quantity | int:
         """Return the value of a quantity: with its unit, or as an integer for counts."""
         found = self._quantities.get(name)
         if found is None:
             there = ", ".join(sorted(self._quantities))
-            raise InputError(f"{self._name} has no quantity `{name}`; {near(name, self._quantities)}it has {there}")
+            raise InputError(
+                f"{self._name} has no quantity `{name}`; {suggestion(name, self._quantities)}it has {there}"
+            )
         return found["value"] if found["unit"] == "count" else Quantity(found["value"], found["unit"])
 
     def __iter__(self) -> Iterator[str]:
@@ -114,7 +119,7 @@ class Machine:
         return f"Machine({self._name!r}{f', {self._settings}' if self._settings else ''})"
 
     def _repr_html_(self) -> str:
-        from cohkit.shown import show  # noqa: PLC0415 -- it shows machines and simulations alike
+        from cohkit.display import show  # noqa: PLC0415 -- it shows machines and simulations alike
 
         return show(self._platform).html
 

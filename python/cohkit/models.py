@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from cohkit import _cohkit, types
 from cohkit.errors import call
-from cohkit.looking import looking, whole_numbers
 from cohkit.protocols import decoded
 from cohkit.results import load
+from cohkit.search_options import native_search_options, whole_numbers
 
 if TYPE_CHECKING:
-    from cohkit.looking import Options
+    from cohkit.search_options import SearchOptions
 
 
 def check_model(
@@ -22,7 +22,7 @@ def check_model(
     text: str | None = None,
     dialect: Literal["cmurphi", "rumur"] | None = None,
     deadlock: Literal["stuttering", "stuck", "off"] = "stuttering",
-    **options: Unpack[Options],
+    **options: Unpack[SearchOptions],
 ) -> types.ModelVerdict:
     """Explore every reachable state of a Murphi model, and check its properties.
 
@@ -31,7 +31,7 @@ def check_model(
         text: contents of the model, if they are not to be read from the file.
         dialect: dialect to accept exclusively; all dialects if not given.
         deadlock: definition of deadlock: no rule leads to a different state, no rule is enabled, or no deadlocks.
-        **options: search options: :class:`cohkit.looking.Options`.
+        **options: search options: :class:`cohkit.search_options.SearchOptions`.
 
     Raises:
         TextError: the model is invalid; all its errors are listed.
@@ -46,9 +46,9 @@ def check_model(
     """
     name = os.fspath(file)
     text = decoded(name, Path(file).read_bytes()) if text is None else text
-    chosen = looking(options)
+    search_options = native_search_options(options)
     verdict = call(
         name,
-        lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=chosen),
+        lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=search_options),
     )
     return types.ModelVerdict.of(whole_numbers(load(verdict)))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
-from cohkit.looking import is_whole
-from cohkit.own import Scenario, begin, uses
 from cohkit.protocols import executed
 from cohkit.results import Records, load, records
+from cohkit.scenario import Scenario, resource_count, start
+from cohkit.search_options import is_whole
 from cohkit.simulator import default_protocol, machine
 from cohkit.units import written
 
@@ -196,18 +196,23 @@ def _ready(request: Request) -> _cohkit.Play:
     settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
     application = options.pop("application")
-    own = None
+    scenario = None
     if isinstance(application, Scenario):
         if numbers:
             raise InputError("a scenario of one's own has its numbers itself; `numbers` are for those that ship")
-        own = (partial(begin, application), uses(application), uses(application, "host_words"), application.ends)
+        scenario = (
+            partial(start, application),
+            resource_count(application),
+            resource_count(application, "host_words"),
+            application.ends,
+        )
         application = application.application().name
     return call(
         protocol.file,
         _cohkit.Play,
         on,
         application,
-        own=own,
+        own=scenario,
         protocol=protocol,
         numbers=numbers,
         settings=settings,

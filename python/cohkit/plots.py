@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from cohkit.experiments.experiment import Span
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Result
 
 Format = Literal["svg", "pdf", "png"]
@@ -159,7 +159,7 @@ def _styled() -> Any:  # noqa: ANN401 -- of matplotlib
 def bars(  # noqa: PLR0913 -- the last ones are keywords
     title: str,
     axis: str,
-    ours: Sequence[Ours],
+    ours: Sequence[Measurement],
     rows: Sequence[Result],
     spans: Sequence[Span] = (),
     *,
@@ -380,7 +380,7 @@ def _curve(axes: Axes, here: Sequence[Result], name: str, style: str, colour: st
             axes.plot(place, row["ours"], "o", color="black", markersize=5, fillstyle="none", label=NOT_STEADY)
 
 
-def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, Span]) -> None:
+def _panel(axes: Axes, here: Sequence[tuple[Measurement, Result]], spans: Mapping[str, Span]) -> None:
     upright = len(here) > _BESIDE
     for place, (ours, row) in enumerate(here):
         theirs = row["published"]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from cohkit import _cohkit, types
 from cohkit._cohkit import Composition, Protocol
-from cohkit.errors import InputError, TextError, call, near
-from cohkit.looking import is_whole, looking, whole_numbers
+from cohkit.errors import InputError, TextError, call, suggestion
 from cohkit.results import Records, load, records
+from cohkit.search_options import is_whole, native_search_options, whole_numbers
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from cohkit.looking import Options
+    from cohkit.search_options import SearchOptions
 
 _FOLDER = "protocols/"
 _MOST_REMOTES, _MOST_LINES = 8, 4
@@ -50,7 +50,7 @@ def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
     try:
         data = Path(file).read_bytes()
     except FileNotFoundError as error:
-        said = f"no such file, nor a protocol that ships; {near(name, names)}there are {', '.join(names)}"
+        said = f"no such file, nor a protocol that ships; {suggestion(name, names)}there are {', '.join(names)}"
         if name in shipped_names():
             said = f"no such file; `cohkit.shipped({name!r})` gives the protocol that ships"
         elif name in compositions():
@@ -136,7 +136,7 @@ def shipped(name: str) -> Protocol:
         raise InputError(f"`{name}` composes others: `cohkit.composition({name!r})` gives it")
     if name not in shipped_names():
         there = shipped_names()
-        raise InputError(f"no protocol `{name}` is shipped; {near(name, there)}there are {', '.join(there)}")
+        raise InputError(f"no protocol `{name}` is shipped; {suggestion(name, there)}there are {', '.join(there)}")
     file = f"{_FOLDER}{name}.coh"
     return parse(shipped_file(file), file=file)
 
@@ -209,7 +209,7 @@ def composition(name: str | os.PathLike[str]) -> Composition:
         data = Path(name).read_bytes()
     except FileNotFoundError as error:
         there = compositions()
-        said = f"no such file, nor a text that ships; {near(found, there)}there are {', '.join(there)}"
+        said = f"no such file, nor a text that ships; {suggestion(found, there)}there are {', '.join(there)}"
         raise FileNotFoundError(error.errno, said, found) from None
     return compose(decoded(found, data), file=found)
 
@@ -300,7 +300,7 @@ def check(
     remotes: int | None = None,
     lines: int | None = None,
     capacity: int | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[SearchOptions],
 ) -> Records[types.Verdict]:
     """Explore every reachable state of the systems of a protocol, and check its properties.
 
@@ -314,7 +314,7 @@ def check(
         lines: cache lines of that system, 1 to 4; 1 if only `remotes` is given.
         capacity: maximum number of equal messages in an unordered channel, and of messages per line in an ordered one,
             1 to 255; 7 if not given. If it is exceeded, the verdict is undecided.
-        **options: search options: :class:`cohkit.looking.Options`.
+        **options: search options: :class:`cohkit.search_options.SearchOptions`.
 
     Raises:
         InputError: a system does not exist, or a size is out of range.
@@ -330,11 +330,11 @@ def check(
     if isinstance(systems, str):
         systems = [systems]
     names = None if systems is None else list(systems)
-    looks = looking(options, beside=("systems", "remotes", "lines", "capacity"))
+    search_options = native_search_options(options, caller_options=("systems", "remotes", "lines", "capacity"))
     size = sized(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
-            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=looks
+            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=search_options
         )
         return records(types.Verdict.of, map(whole_numbers, load(parts)))
     verdicts = load(
@@ -345,7 +345,7 @@ def check(
             systems=names,
             size=size,
             capacity=capacity,
-            looking=looks,
+            looking=search_options,
         )
     )
     return records(types.Verdict.of, map(whole_numbers, verdicts))

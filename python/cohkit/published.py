@@ -11,7 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
+from cohkit.old_names import resolver
 from cohkit.protocols import shipped_file
 from cohkit.results import records
 from cohkit.types import Result
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 Use = Literal["calibration", "prediction"]
 """Purpose of a published number."""
-Standing = Literal["fitted", "predicted blind", "known", "not steady"]
+Provenance = Literal["fitted", "predicted blind", "known", "not steady"]
 """Provenance of one of our numbers: a parameter was fitted to reproduce the published number; it was predicted
 before the published number was seen, or computed afterwards; or its simulation was too short to predict anything."""
-NOT_STEADY: Standing = "not steady"
+NOT_STEADY: Provenance = "not steady"
 _FILE = "experiments/published.toml"
 
 COUNT = "count"
@@ -36,7 +37,7 @@ PERCENT = "percent"
 """Unit of percentages."""
 
 
-class Ours(NamedTuple):
+class Measurement(NamedTuple):
     """One of our numbers: its name in the experiment, value and unit, and the `key` of the published number.
 
     If `parts` is not empty, the value is their sum.
@@ -56,7 +57,7 @@ class Ours(NamedTuple):
 Relation = Literal["above", "below", "like", "at_most"]
 
 
-class Said(NamedTuple):
+class Claim(NamedTuple):
     """A published statement in words, and its relation to another key or to a bound."""
 
     words: str
@@ -95,16 +96,16 @@ class Published:
             raise InputError(f"{file}: {error}") from None
         self._leaves: dict[str, tuple[object, str]] = {}
         # Entries that are not numbers: published statements, and predictions made before the result was seen.
-        self._about: dict[str, tuple[dict[str, Any], str]] = {}
+        self._entries: dict[str, tuple[dict[str, Any], str]] = {}
         for key, value in _leaves(tree, ""):
             if isinstance(value, dict):
-                about = _about(key, value, file)
+                entries = _validate_entries(key, value, file)
                 if "published" in value:
                     self._leaves[key] = (value["published"], file)
-                self._about[key] = (about, file)
+                self._entries[key] = (entries, file)
             else:
                 self._leaves[key] = (value, file)
-        self._asked: set[str] = set()
+        self._used_files: set[str] = set()
         # Numbers known to our experiments. Those joined later were kept separately.
         self._seen = frozenset(self._leaves)
 
@@ -135,11 +136,11 @@ class Published:
             InputError: a number contradicts an existing one.
 
         """
-        for mine, theirs in ((self._leaves, other._leaves), (self._about, other._about)):
-            _take_in(mine, theirs)
-        keys = {*self._leaves, *self._about}
-        for key, (_, file) in (*other._leaves.items(), *other._about.items()):
-            above = next((above for above in _above(key) if above in keys), None)
+        for target, source in ((self._leaves, other._leaves), (self._entries, other._entries)):
+            _merge(target, source)
+        keys = {*self._leaves, *self._entries}
+        for key, (_, file) in (*other._leaves.items(), *other._entries.items()):
+            above = next((above for above in _enclosing_tables(key) if above in keys), None)
             below = next((below for below in keys if below.startswith(f"{key}.")), None)
             if above or below:
                 raise InputError(f"{file}: {key} is a value here and a table in another place, or the other way round")
@@ -156,7 +157,7 @@ class Published:
                 raise InputError(f"{key} is a table, where a number is needed")
             return None
         value, file = self._leaves[key]
-        self._asked.add(file)
+        self._used_files.add(file)
         return _number(value, unit, key, file)
 
     def blind(self, key: str, *, unit: str) -> float | None:
@@ -166,17 +167,17 @@ class Published:
             InputError: the value is not such a number.
 
         """
-        about, file = self._about.get(key, ({}, ""))
-        return _number(about["blind"], unit, f"{key}.blind", file) if "blind" in about else None
+        entries, file = self._entries.get(key, ({}, ""))
+        return _number(entries["blind"], unit, f"{key}.blind", file) if "blind" in entries else None
 
-    def said(self, key: str) -> Said | None:
+    def claim(self, key: str) -> Claim | None:
         """Return the published statement about a number, if any."""
-        about, file = self._about.get(key, ({}, ""))
-        relation = next((relation for relation in _RELATIONS if relation in about), None)
-        if not relation and "says" not in about:
+        entries, file = self._entries.get(key, ({}, ""))
+        relation = next((relation for relation in _RELATIONS if relation in entries), None)
+        if not relation and "says" not in entries:
             return None
-        self._asked.add(file)
-        return Said(about.get("says", ""), relation, about[relation] if relation else "")
+        self._used_files.add(file)
+        return Claim(entries.get("says", ""), relation, entries[relation] if relation else "")
 
     def bound(self, key: str, *, unit: str) -> float | None:
         """Return, in this unit, the published upper bound of a number; `None` if there is none.
@@ -185,14 +186,14 @@ class Published:
             InputError: the value is not such a number.
 
         """
-        about, file = self._about.get(key, ({}, ""))
-        return _number(about["at_most"], unit, f"{key}.at_most", file) if "at_most" in about else None
+        entries, file = self._entries.get(key, ({}, ""))
+        return _number(entries["at_most"], unit, f"{key}.at_most", file) if "at_most" in entries else None
 
     def remark(self, key: str) -> str | None:
         """Return the remark on published numbers from the nearest enclosing table that has one."""
         return self._nearest(key, "remark")
 
-    def standing(self, key: str) -> Standing:
+    def provenance(self, key: str) -> Provenance:
         """Return the provenance of our number relative to the published one.
 
         A number that a platform was fitted to is `fitted`. A number computed before the published one was seen is
@@ -205,12 +206,12 @@ class Published:
         """
         if self.use(key) == "calibration":
             return "fitted"
-        blind = "blind" in self._about.get(key, ({}, ""))[0] or key not in self._seen
+        blind = "blind" in self._entries.get(key, ({}, ""))[0] or key not in self._seen
         return "predicted blind" if blind else "known"
 
-    def asked_of(self, file: str) -> bool:
+    def is_used(self, file: str) -> bool:
         """Return whether any number of this file has been read."""
-        return file in self._asked
+        return file in self._used_files
 
     def use(self, key: str) -> Use:
         """Return the use of a number, from the nearest enclosing table that states it; otherwise `prediction`.
@@ -219,7 +220,7 @@ class Published:
             InputError: the `use` of a table is invalid.
 
         """
-        for table in _above(key):
+        for table in _enclosing_tables(key):
             if f"{table}.use" in self._leaves:
                 use, file = self._leaves[f"{table}.use"]
                 if use not in ("calibration", "prediction"):
@@ -232,15 +233,15 @@ class Published:
         return self._nearest(key, "source")
 
     def _nearest(self, key: str, name: str) -> str | None:
-        places = (f"{table}.{name}" for table in _above(key))
+        places = (f"{table}.{name}" for table in _enclosing_tables(key))
         return next((str(self._leaves[place][0]) for place in places if place in self._leaves), None)
 
 
-def _take_in(mine: dict[str, tuple[Any, str]], theirs: dict[str, tuple[Any, str]]) -> None:
-    for key, (value, file) in theirs.items():
-        known, source = mine.setdefault(key, (value, file))
+def _merge(target: dict[str, tuple[Any, str]], source: dict[str, tuple[Any, str]]) -> None:
+    for key, (value, file) in source.items():
+        known, known_file = target.setdefault(key, (value, file))
         if known != value:
-            raise InputError(f"{file}: {key} is {value!r}, but {source} says {known!r}")
+            raise InputError(f"{file}: {key} is {value!r}, but {known_file} says {known!r}")
 
 
 def _number(value: object, unit: str, key: str, file: str) -> float:
@@ -256,12 +257,12 @@ def _number(value: object, unit: str, key: str, file: str) -> float:
         raise InputError(f"{file}: {message if message.startswith(key) else f'{key}: {message}'}") from None
 
 
-def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
+def _validate_entries(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
     """Validate the entries of a result other than its number, and return them."""
     if unknown := sorted(table.keys() - _RESULT):
-        there = sorted(_RESULT)
+        known = sorted(_RESULT)
         raise InputError(
-            f"{file}: {key}: a result has no `{unknown[0]}`; {near(unknown[0], there)}it has {', '.join(there)}"
+            f"{file}: {key}: a result has no `{unknown[0]}`; {suggestion(unknown[0], known)}it has {', '.join(known)}"
         )
     relations = [relation for relation in _RELATIONS if relation in table]
     if len(relations) > 1:
@@ -281,54 +282,58 @@ def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def _above(key: str) -> Iterable[str]:
+def _enclosing_tables(key: str) -> Iterable[str]:
     """Yield the tables that enclose a key, innermost first."""
     while "." in key:
         key = key.rpartition(".")[0]
         yield key
 
 
-def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list[Result]:
+def compare(experiment: str, ours: Iterable[Measurement], published: Published) -> list[Result]:
     r"""Compare our numbers with the published ones.
 
-    >>> from cohkit.published import Ours, Published, compare
+    >>> from cohkit.published import Measurement, Published, compare
     >>> published = Published('[a]\nlatency = "200ns"', file="a.toml")
-    >>> compare("mine", [Ours("latency", 0.21, "us", "a.latency")], published)[0]["error"]
+    >>> compare("mine", [Measurement("latency", 0.21, "us", "a.latency")], published)[0]["error"]
     0.05
 
     """
     ours = list(ours)
-    values = {one.key: one.value for one in ours}
+    values = {measurement.key: measurement.value for measurement in ours}
     rows = []
-    for one in ours:
-        key, unit = one.key, one.unit
-        theirs, blind, said = published.value(key, unit=unit), published.blind(key, unit=unit), published.said(key)
+    for measurement in ours:
+        key, unit = measurement.key, measurement.unit
+        published_value, blind, claim = (
+            published.value(key, unit=unit),
+            published.blind(key, unit=unit),
+            published.claim(key),
+        )
         bound = other = other_blind = None
-        if said and said.relation == "at_most":
+        if claim and claim.relation == "at_most":
             bound = other = other_blind = published.bound(key, unit=unit)
-        elif said and said.relation:
-            other, other_blind = values.get(said.to), published.blind(said.to, unit=unit)
+        elif claim and claim.relation:
+            other, other_blind = values.get(claim.to), published.blind(claim.to, unit=unit)
         # A reduced simulation that is not steady predicts nothing about the published number.
-        not_steady = one.steady is False and one.cut
+        not_steady = measurement.steady is False and measurement.cut
         rows.append(
             {
                 "experiment": experiment,
-                "name": one.name,
+                "name": measurement.name,
                 "key": key,
-                "published": theirs,
-                "says": said.words if said else None,
+                "published": published_value,
+                "says": claim.words if claim else None,
                 "bound": bound,
-                "ours": one.value,
+                "ours": measurement.value,
                 "unit": unit,
-                "error": _error(one.value, theirs),
-                "holds": None if not_steady else _holds(said, one.value, other),
-                "ratio": _ratio(one.value, other),
+                "error": _error(measurement.value, published_value),
+                "holds": None if not_steady else _holds(claim, measurement.value, other),
+                "ratio": _ratio(measurement.value, other),
                 "blind": blind,
-                "blind_error": None if blind is None else _error(blind, theirs),
-                "blind_holds": None if blind is None else _holds(said, blind, other_blind),
+                "blind_error": None if blind is None else _error(blind, published_value),
+                "blind_holds": None if blind is None else _holds(claim, blind, other_blind),
                 "blind_ratio": None if blind is None else _ratio(blind, other_blind),
-                "use": NOT_STEADY if not_steady else published.standing(key),
-                "steady": one.steady,
+                "use": NOT_STEADY if not_steady else published.provenance(key),
+                "steady": measurement.steady,
             }
         )
     return records(Result.of, rows)
@@ -343,10 +348,16 @@ def _ratio(value: float, other: float | None) -> float | None:
     return None if not other else round(value / other, 9)
 
 
-def _holds(said: Said | None, value: float, other: float | None) -> bool | None:
+def _holds(claim: Claim | None, value: float, other: float | None) -> bool | None:
     """Return whether a number satisfies its published relation, or `None` if that cannot be decided."""
-    if said is None or other is None or said.relation in (None, "like"):
+    if claim is None or other is None or claim.relation in (None, "like"):
         return None
     return (
-        value > other if said.relation == "above" else value < other or (said.relation == "at_most" and value == other)
+        value > other
+        if claim.relation == "above"
+        else value < other or (claim.relation == "at_most" and value == other)
     )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = resolver(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import __version__, plots
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.files import try_folder, write
 from cohkit.progress import Bar
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cohkit.experiments import Experiment, Span
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Result
 
 
-class Wanted(NamedTuple):
+class ReproduceRequest(NamedTuple):
     """Request to reproduce experiments."""
 
     experiments: Sequence[str]
@@ -40,19 +40,19 @@ class Wanted(NamedTuple):
     """Command line, for the JSON output."""
 
 
-class Done(NamedTuple):
+class ReproduceResult(NamedTuple):
     """An experiment that was run."""
 
     name: str
     experiment: Experiment
-    ours: list[Ours]
+    ours: list[Measurement]
     rows: list[Result]
     spans: list[Span]
     remarks: list[str]
     """Remarks on the published numbers."""
 
 
-def reproduce(wanted: Wanted) -> None:
+def reproduce(request: ReproduceRequest) -> None:
     """Run the experiments, print their results, and write them if requested.
 
     Raises:
@@ -60,86 +60,86 @@ def reproduce(wanted: Wanted) -> None:
         OSError: a file or folder cannot be read or written.
 
     """
-    names = _chosen(wanted.experiments)
-    _refuse_what_has_no_meaning(names, wanted)
+    names = _select(request.experiments)
+    _reject_unused_options(names, request)
     published = Published.shipped()
-    if wanted.published:
-        published.join(Published.read(wanted.published))
+    if request.published:
+        published.join(Published.read(request.published))
     # Detect an unusable output folder before a long run.
-    if wanted.out:
+    if request.out:
         if any(EXPERIMENTS[name].axis for name in names):
             plots.require()
-        try_folder(Path(wanted.out))
-    listed: list[dict[str, Any]] = []
+        try_folder(Path(request.out))
+    values_of_all: list[dict[str, Any]] = []
     for name in names:
-        done = _run(name, published, wanted)
-        run = {"command": wanted.command, "version": __version__}
-        values = [value | {"run": run} for value in _json(done)]
-        if wanted.json:
-            listed += values
+        result = _run(name, published, request)
+        run = {"command": request.command, "version": __version__}
+        values = [value | {"run": run} for value in _json(result)]
+        if request.json:
+            values_of_all += values
         else:
-            sys.stdout.write(("" if name == names[0] else "\n") + _table(done, wanted.conditions))
+            sys.stdout.write(("" if name == names[0] else "\n") + _table(result, request.conditions))
             sys.stdout.flush()
-        if wanted.out:
-            written = _write_all(Path(wanted.out), done, values, wanted)
-            told = sys.stderr if wanted.json else sys.stdout
-            told.write(
-                "".join(f"\n{kind}: {file}" for kind, file in written).lstrip("\n" if wanted.json else "") + "\n"
+        if request.out:
+            written = _write_all(Path(request.out), result, values, request)
+            stream = sys.stderr if request.json else sys.stdout
+            stream.write(
+                "".join(f"\n{kind}: {file}" for kind, file in written).lstrip("\n" if request.json else "") + "\n"
             )
-    if wanted.json:
-        sys.stdout.write(_dump(listed))
-    if wanted.published and not published.asked_of(wanted.published):
-        sys.stderr.write(f"note: no number of {wanted.published} is one of these experiments\n")
+    if request.json:
+        sys.stdout.write(_dump(values_of_all))
+    if request.published and not published.is_used(request.published):
+        sys.stderr.write(f"note: no number of {request.published} is one of these experiments\n")
 
 
-def _chosen(names: Sequence[str]) -> list[str]:
+def _select(names: Sequence[str]) -> list[str]:
     if "all" in names:
-        return [name for name in EXPERIMENTS if _can_be_run(name)]
+        return [name for name in EXPERIMENTS if _has_requirements(name)]
     for name in names:
         if name not in EXPERIMENTS:
             there = ", ".join(EXPERIMENTS)
-            raise InputError(f"there is no experiment `{name}`; {near(name, EXPERIMENTS)}there are {there}")
+            raise InputError(f"there is no experiment `{name}`; {suggestion(name, EXPERIMENTS)}there are {there}")
     return list(dict.fromkeys(names))
 
 
-def _can_be_run(name: str) -> bool:
+def _has_requirements(name: str) -> bool:
     """Return whether the requirements of an experiment are met, and print what is missing."""
     needs = EXPERIMENTS[name].needs
-    lacks = needs() if needs else ""
-    if lacks:
-        sys.stderr.write(f"note: {name} is left out: {lacks}\n")
-    return not lacks
+    missing = needs() if needs else ""
+    if missing:
+        sys.stderr.write(f"note: {name} is left out: {missing}\n")
+    return not missing
 
 
-def _refuse_what_has_no_meaning(names: Sequence[str], wanted: Wanted) -> None:
+def _reject_unused_options(names: Sequence[str], request: ReproduceRequest) -> None:
     """Reject an option that applies to no selected experiment, and warn if it applies only to some."""
     limited = [name for name, experiment in EXPERIMENTS.items() if experiment.limited]
-    if wanted.conditions.accesses is not None and not set(limited) & set(names):
+    if request.conditions.accesses is not None and not set(limited) & set(names):
         raise InputError(f"`--accesses` has no meaning for {', '.join(names)}; it has for {', '.join(limited)}")
-    if wanted.sensitivity:
+    if request.sensitivity:
         rerun = [name for name, experiment in EXPERIMENTS.items() if experiment.spans]
         others = ", ".join(name for name in names if name not in rerun)
-        told = f"`--sensitivity` has no meaning for {others}; it has for {', '.join(rerun)}"
+        message = f"`--sensitivity` has no meaning for {others}; it has for {', '.join(rerun)}"
         if not set(rerun) & set(names):
-            raise InputError(told)
+            raise InputError(message)
         if others:
-            sys.stderr.write(f"note: {told}\n")
+            sys.stderr.write(f"note: {message}\n")
 
 
-def _run(name: str, published: Published, wanted: Wanted) -> Done:
+def _run(name: str, published: Published, request: ReproduceRequest) -> ReproduceResult:
     experiment = EXPERIMENTS[name]
-    conditions = wanted.conditions
+    conditions = request.conditions
     with Bar(name) as bar:
         try:
             ours = experiment.run(conditions._replace(progress=bar))
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
     spans = []
-    if wanted.sensitivity and experiment.spans:
+    if request.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
             spans = experiment.spans(_rerun(experiment, conditions)._replace(progress=bar))
     remarks = dict.fromkeys(remark for one in ours if (remark := published.remark(one.key)))
-    return Done(name, experiment, ours, compare(name, ours, published), spans, list(remarks))
+    return ReproduceResult(name, experiment, ours, compare(name, ours, published), spans, list(remarks))
 
 
 def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
@@ -147,11 +147,11 @@ def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
     return conditions._replace(accesses=conditions.accesses or experiment.rerun_accesses)
 
 
-def _json(done: Done) -> list[dict[str, Any]]:
+def _json(result: ReproduceResult) -> list[dict[str, Any]]:
     """Return the rows with their sensitivity to the assumptions."""
-    spans = {span.name: span for span in done.spans}
+    spans = {span.name: span for span in result.spans}
     values = []
-    for row in done.rows:
+    for row in result.rows:
         value: dict[str, Any] = dict(row)
         if span := spans.get(row["name"]):
             lowest, highest = span.ends()
@@ -200,79 +200,88 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _title(done: Done, conditions: Conditions) -> str:
+def _title(result: ReproduceResult, conditions: Conditions) -> str:
     """Return the title of an experiment, and whether its size is reduced."""
-    return _with_limit(f"{done.name}: {done.experiment.title}", done, conditions)
+    return _limited_title(f"{result.name}: {result.experiment.title}", result, conditions)
 
 
-def _with_limit(title: str, done: Done, conditions: Conditions) -> str:
-    if done.experiment.limited and conditions.accesses is not None:
-        title += f"\n({done.experiment.limited(conditions.accesses)})"
+def _limited_title(title: str, result: ReproduceResult, conditions: Conditions) -> str:
+    if result.experiment.limited and conditions.accesses is not None:
+        title += f"\n({result.experiment.limited(conditions.accesses)})"
     return title
 
 
-def _table(done: Done, conditions: Conditions) -> str:
-    text = f"{_title(done, conditions)}\n"
+def _table(result: ReproduceResult, conditions: Conditions) -> str:
+    text = f"{_title(result, conditions)}\n"
     # Show the column of blind predictions only if there are any.
-    was = any(row["blind"] is not None for row in done.rows)
-    lines = [["", "published", "ours", "error", *(["blind", "error"] if was else []), "how"]]
-    for row in done.rows:
+    has_blind = any(row["blind"] is not None for row in result.rows)
+    lines = [["", "published", "ours", "error", *(["blind", "error"] if has_blind else []), "how"]]
+    for row in result.rows:
         unit, blind = row["unit"], row["blind"]
         error = error_cell(row["error"], row["ratio"], row["holds"])
         before = [
             "" if blind is None else number(blind, unit),
             error_cell(row["blind_error"], row["blind_ratio"], row["blind_holds"]),
         ]
-        lines.append([row["name"], published_cell(row), number(row["ours"], unit), error, *before[: 2 * was], how(row)])
+        lines.append(
+            [
+                row["name"],
+                published_cell(row),
+                number(row["ours"], unit),
+                error,
+                *before[: 2 * has_blind],
+                provenance_cell(row),
+            ]
+        )
     text += "\n" + _columns(lines)
-    if words := _words(done):
+    if words := _legend(result):
         text += "\n" + words
-    if any(ours.parts for ours in done.ours):
-        text += "\n" + _sums(done.ours)
-    if done.spans:
-        text += "\n" + _moves(done, conditions)
-    if done.experiment.note:
-        text += f"\n{done.experiment.note}"
-    if done.experiment.left_out:
-        text += textwrap.fill(_left_out(done), 120) + "\n"
+    if any(ours.parts for ours in result.ours):
+        text += "\n" + _parts_table(result.ours)
+    if result.spans:
+        text += "\n" + _sensitivity_table(result, conditions)
+    if result.experiment.note:
+        text += f"\n{result.experiment.note}"
+    if result.experiment.left_out:
+        text += textwrap.fill(_omissions(result), 120) + "\n"
     return text
 
 
-def how(row: Result) -> str:
+def provenance_cell(row: Result) -> str:
     """Return the provenance of a number, and whether a throughput is not steady."""
     return f"{row['use']}, not steady" if row["steady"] is False and row["use"] != NOT_STEADY else row["use"]
 
 
-def _words(done: Done) -> str:
+def _legend(result: ReproduceResult) -> str:
     """Explain the terms that appear in a table, and add the remarks on published numbers."""
-    rows = done.rows
-    told = [f"As published: {remark}" for remark in done.remarks]
+    rows = result.rows
+    lines = [f"As published: {remark}" for remark in result.remarks]
     if any(row["blind"] is not None for row in rows):
-        told.append("Blind: the prediction made before the published result was seen; it never changes.")
+        lines.append("Blind: the prediction made before the published result was seen; it never changes.")
     if any(row["ratio"] is not None for row in rows):
-        told.append(
+        lines.append(
             "x: as a multiple of what it is compared with; whether the order or bound holds, where it can be judged."
         )
     if any(published_cell(row) == "kept" for row in rows):
-        told.append(
+        lines.append(
             "Kept: no published number stands here. Where there is one it is kept apart, so that ours is made without "
             "it; `--published FILE.toml` joins it."
         )
     if any(row["use"] == NOT_STEADY for row in rows):
-        told.append(
+        lines.append(
             "Not steady: the simulation was cut while its throughput still changed or its caches still filled, so that "
             "the number at full size may be another; it predicts nothing."
         )
     elif any(row["steady"] is False for row in rows):
-        told.append("Not steady: over the simulation the throughput still changed.")
-    return "".join(textwrap.fill(line, 120) + "\n" for line in told)
+        lines.append("Not steady: over the simulation the throughput still changed.")
+    return "".join(textwrap.fill(line, 120) + "\n" for line in lines)
 
 
-def _left_out(done: Done) -> str:
-    return f"Left out: {done.experiment.left_out}."
+def _omissions(result: ReproduceResult) -> str:
+    return f"Left out: {result.experiment.left_out}."
 
 
-def _sums(ours: Sequence[Ours]) -> str:
+def _parts_table(ours: Sequence[Measurement]) -> str:
     """Show the parts of each number that is a sum."""
     parts = list(dict.fromkeys(name for one in ours for name in one.parts))
     # The remainder comes last.
@@ -284,13 +293,13 @@ def _sums(ours: Sequence[Ours]) -> str:
     return "Each is the sum of:\n\n" + _columns(lines)
 
 
-def _moves(done: Done, conditions: Conditions) -> str:
+def _sensitivity_table(result: ReproduceResult, conditions: Conditions) -> str:
     """Show the sensitivity of each number to the assumptions."""
-    accesses = _rerun(done.experiment, conditions).accesses
-    limit = f" ({done.experiment.limited(accesses)})" if done.experiment.limited and accesses else ""
+    accesses = _rerun(result.experiment, conditions).accesses
+    limit = f" ({result.experiment.limited(accesses)})" if result.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
-    units = {row["name"]: row["unit"] for row in done.rows}
-    for span in done.spans:
+    units = {row["name"]: row["unit"] for row in result.rows}
+    for span in result.spans:
         # A shorter run may have a number that the full run lacks.
         unit = units.get(span.name, "")
         cells = [span.name, number(span.ours, unit)]
@@ -300,23 +309,27 @@ def _moves(done: Done, conditions: Conditions) -> str:
     return f"With each value that is assumed at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
 
 
-def _write_all(folder: Path, done: Done, values: object, wanted: Wanted) -> list[tuple[str, Path]]:
+def _write_all(
+    folder: Path, result: ReproduceResult, values: object, request: ReproduceRequest
+) -> list[tuple[str, Path]]:
     """Write the rows and the plot of an experiment, and return their locations."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [("rows", folder / f"{done.name}.json")]
+    written = [("rows", folder / f"{result.name}.json")]
     write(written[0][1], _dump(values).encode())
-    if done.experiment.axis:
-        written.append(("plot", folder / f"{done.name}.{wanted.form}"))
-        write(written[1][1], _plot(done, wanted))
+    if result.experiment.axis:
+        written.append(("plot", folder / f"{result.name}.{request.form}"))
+        write(written[1][1], _plot(result, request))
     return written
 
 
-def _plot(done: Done, wanted: Wanted) -> bytes:
-    about = done.experiment
-    title = _with_limit(about.headline or about.title, done, wanted.conditions)
-    words = [f"As published: {remark}." for remark in done.remarks]
-    foot = " ".join([*words, *([_left_out(done)] if about.left_out else [])])
-    if about.along:
-        draw = plots.shares if about.shares else plots.lines
-        return draw(title, about.along, about.axis, done.rows, about.logarithmic, foot=foot, form=wanted.form)
-    return plots.bars(title, about.axis, done.ours, done.rows, done.spans, foot=foot, form=wanted.form)
+def _plot(result: ReproduceResult, request: ReproduceRequest) -> bytes:
+    experiment = result.experiment
+    title = _limited_title(experiment.headline or experiment.title, result, request.conditions)
+    words = [f"As published: {remark}." for remark in result.remarks]
+    foot = " ".join([*words, *([_omissions(result)] if experiment.left_out else [])])
+    if experiment.along:
+        draw = plots.shares if experiment.shares else plots.lines
+        return draw(
+            title, experiment.along, experiment.axis, result.rows, experiment.logarithmic, foot=foot, form=request.form
+        )
+    return plots.bars(title, experiment.axis, result.ours, result.rows, result.spans, foot=foot, form=request.form)

@@ -177,8 +177,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _html(result: Any) -> str | None:  # noqa: ANN401
+    from cohkit.display import show  # noqa: PLC0415
     from cohkit.errors import InputError  # noqa: PLC0415
-    from cohkit.shown import show  # noqa: PLC0415
 
     try:
         return show(result).html

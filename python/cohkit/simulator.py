@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit, types
-from cohkit.errors import InputError, call, near
-from cohkit.looking import is_whole
+from cohkit.errors import InputError, call, suggestion
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
 from cohkit.protocols import executed
 from cohkit.results import Records, load, records
+from cohkit.search_options import is_whole
 from cohkit.units import written
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
         raise InputError(f"a simulation is a dictionary with `platform` and `workload`, not {request!r}")
     for name, value in request.items():
         if name not in options:
-            raise InputError(f"a simulation has no `{name}`; {near(name, options)}it has {', '.join(options)}")
+            raise InputError(f"a simulation has no `{name}`; {suggestion(name, options)}it has {', '.join(options)}")
         options[name] = value
     for name in ("platform", "workload"):
         if options[name] is None:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -82,7 +82,9 @@ def _known(unit: str) -> tuple[str, float]:
     try:
         return _UNITS[unit]
     except KeyError:
-        raise InputError(f"there is no unit `{unit}`; {near(unit, _UNITS)}there are {', '.join(_UNITS)}") from None
+        raise InputError(
+            f"there is no unit `{unit}`; {suggestion(unit, _UNITS)}there are {', '.join(_UNITS)}"
+        ) from None
 
 
 def quantity(text: object, *, key: str) -> Quantity:

@@ -96,10 +96,10 @@ def test_a_machine_of_two_spaces_is_made_of_two(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     shutil.copy(f"platforms/{host}.toml", own)
     joined = cohkit.Machine(f"{device}+{own}")
-    kept = pickle.dumps(joined.changed({"link.latency": "200ns"}))
+    kept = pickle.dumps(joined.with_settings({"link.latency": "200ns"}))
     own.unlink()
     again = pickle.loads(kept)  # noqa: S301 -- our own
-    assert again["link.latency"] == cohkit.Machine(device).changed({"link.latency": "200ns"})["link.latency"]
+    assert again["link.latency"] == cohkit.Machine(device).with_settings({"link.latency": "200ns"})["link.latency"]
     assert again != joined
     ran = cohkit.simulate(joined, "random-read", protocol="eci-both", region="64KiB", accesses=100)
     assert ran["failure"] is None

@@ -150,12 +150,12 @@ def test_views_agree_with_the_checker(broken: Path) -> None:
     example = verdict["counterexample"]
     assert example is not None
     assert example["trace"] is not None
-    found = explorer.nearest_wrong()
+    found = explorer.nearest_violation()
     assert len(found["way"]) == len(example["trace"]["steps"])
     assert found["what"] == FAULT == f"{example['name']}: {example['message']}"
     assert explorer.view(found["way"])["broken"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
-    looked = Explorer("msi", remotes=2).nearest_wrong()
+    looked = Explorer("msi", remotes=2).nearest_violation()
     # Of two caches nearly all states come in pairs, of which the checker counts one.
     assert looked["way"] is None
     assert looked["all"]

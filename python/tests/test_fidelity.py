@@ -12,7 +12,7 @@ from cohkit import fidelity
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
 from cohkit.experiments.experiment import Measured, Point
-from cohkit.published import Ours, Published, compare
+from cohkit.published import Measurement, Published, compare
 from cohkit.units import quantity
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ PUBLISHED = {
 
 def test_blind_predictions_never_change() -> None:
     published = Published.shipped()
-    about = published._about  # noqa: SLF001 -- those that are in the file and not here
+    about = published._entries  # noqa: SLF001 -- those that are in the file and not here
     assert {key: value["blind"] for key, (value, _) in about.items() if "blind" in value} == BLIND
     for key, text in BLIND.items():
         blind = quantity(text, key=key)
         assert published.blind(key, unit=blind.unit) == blind.value
-        assert published.standing(key) == "predicted blind"
+        assert published.provenance(key) == "predicted blind"
         theirs = published.value(key, unit=blind.unit)
         assert theirs == (quantity(PUBLISHED[key], key=key).value if key in PUBLISHED else None)
-        assert key in PUBLISHED or published.said(key)
+        assert key in PUBLISHED or published.claim(key)
 
 
 def test_each_row_says_whether_it_was_fitted_predicted_blind_or_known() -> None:
@@ -88,7 +88,7 @@ def test_each_row_says_whether_it_was_fitted_predicted_blind_or_known() -> None:
         # Kept apart to this day.
         "ccix.lock_table.rate.coherent.host.1": "predicted blind",
     }
-    rows = compare("mine", [Ours(key, 1, "count" if "states" in key else "ns", key) for key in uses], published)
+    rows = compare("mine", [Measurement(key, 1, "count" if "states" in key else "ns", key) for key in uses], published)
     assert {row["key"]: row["use"] for row in rows} == uses
 
 
@@ -102,7 +102,7 @@ like = { says = "like it", like = "x.base", blind = "3GiB/s" }
 most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
 """
     values = {"base": 4, "above": 5, "below": 5, "like": 4, "most": 3}
-    ours = [Ours(name, value, "GiB/s", f"x.{name}") for name, value in values.items()]
+    ours = [Measurement(name, value, "GiB/s", f"x.{name}") for name, value in values.items()]
     rows = {row["name"]: row for row in compare("mine", ours, Published(text, file="x.toml"))}
     assert {name: (row["ratio"], row["holds"]) for name, row in rows.items()} == {
         "base": (None, None),

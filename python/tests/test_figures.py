@@ -19,7 +19,7 @@ from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6, cckit_table2
 from cohkit.experiments.experiment import Measured, Point, Rerun, Span
 from cohkit.progress import Bar
-from cohkit.published import Ours, Published, compare
+from cohkit.published import Measurement, Published, compare
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -114,7 +114,7 @@ def test_a_number_joins_what_is_published_in_words(tmp_path: Path) -> None:
     file.write_text('[enzian.throughput]\ndc_ddr = { sequential_read = "16GiB/s" }\n')
     published = Published.shipped()
     published.join(Published.read(file))
-    ours = [Ours("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
+    ours = [Measurement("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
     [row] = compare("cckit-fig6", ours, published)
     assert (row["published"], row["error"], row["use"]) == (16, -0.25, "predicted blind")
     assert row["blind_error"] == pytest.approx(18.4458 / 16 - 1)
@@ -189,8 +189,11 @@ def test_what_fails_in_an_experiment_is_an_error() -> None:
         Measured([point], "ns", lambda _: 0.0).run(SMALL)
 
 
-def _rows() -> tuple[list[Ours], Any]:
-    ours = [Ours("A, first", 10, "ns", "x.a"), Ours("A, second", 12, "ns", "x.b", {"link.a": 8, "dram.b": 4})]
+def _rows() -> tuple[list[Measurement], Any]:
+    ours = [
+        Measurement("A, first", 10, "ns", "x.a"),
+        Measurement("A, second", 12, "ns", "x.b", {"link.a": 8, "dram.b": 4}),
+    ]
     return ours, compare("mine", ours, Published('[x]\na = "9ns"', file="x.toml"))
 
 
@@ -218,7 +221,7 @@ def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
 
 
 def _drawn(numbers: dict[str, float], published: str = "", logarithmic: str = "") -> str:
-    ours = [Ours(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()]
+    ours = [Measurement(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()]
     rows = compare("mine", ours, Published(published, file="x.toml"))
     return plots.lines("Title.", "threads", "throughput (GiB/s)", rows, logarithmic).decode()
 
@@ -235,7 +238,7 @@ def test_series_that_coincide_are_one_with_both_names_and_are_named_once() -> No
 
 
 def test_panels_of_several_units_name_a_series_once() -> None:
-    ours = [Ours(f"1, {side} {what}", 2.0, unit, "") for side in ("host", "device") for what, unit in _PANELS]
+    ours = [Measurement(f"1, {side} {what}", 2.0, unit, "") for side in ("host", "device") for what, unit in _PANELS]
     rows = compare("mine", [one._replace(value=i + 1.0) for i, one in enumerate(ours)], Published("", file=""))
     drawn = plots.lines("Title.", "at a time", "latency (us); rate (M/s)", rows).decode()
     for text in ("host", "device", "latency (us)", "rate (M/s)"):

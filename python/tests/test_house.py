@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import inspect
 import json
 import os
@@ -19,6 +20,7 @@ import pytest
 import cohkit
 from cohkit import _cohkit
 from cohkit.experiments import EXPERIMENTS, eci_home
+from cohkit.old_names import OLD_NAMES
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -171,3 +173,31 @@ def test_a_missing_tool_is_a_failure_unless_the_developer_does_without(
 def test_the_command_lists_every_experiment(cohkit_command: Command) -> None:
     listed = json.loads(cohkit_command("list", "--json").stdout)["experiments"]
     assert [(one["name"], one["text"]) for one in listed] == [(name, one.title) for name, one in EXPERIMENTS.items()]
+
+
+OLD_AND_NEW = [(module, old, new) for module, names in OLD_NAMES.items() for old, new in names.items()]
+
+
+@pytest.mark.parametrize(("module", "old", "new"), OLD_AND_NEW)
+def test_an_old_name_is_the_new_object_and_warns(module: str, old: str, new: str, root: Path) -> None:
+    owner = importlib.import_module(module)
+    assert old not in vars(owner)
+    with pytest.warns(DeprecationWarning, match=rf"^`{module}\.{old}` is now `{module}\.{new}`;") as warned:
+        assert getattr(owner, old) is getattr(owner, new)
+    assert [warning.filename for warning in warned] == [__file__]
+    assert f"| `{module}.{old}` | `{module}.{new}` |" in (root / "CHANGELOG.md").read_text()
+
+
+def test_an_old_name_can_be_imported_and_an_unknown_one_cannot() -> None:
+    with pytest.warns(DeprecationWarning, match="`cohkit.Display`"):
+        exec("from cohkit import Shown")  # noqa: S102 -- ruff and mypy reject the old name
+    with pytest.raises(AttributeError, match="module 'cohkit' has no attribute 'Showed'"):
+        getattr(cohkit, "Showed")  # noqa: B009 -- mypy rejects the attribute
+
+
+def test_an_old_method_does_what_the_new_one_does_and_warns(root: Path) -> None:
+    machine = cohkit.Machine("enzian-dc-ddr")
+    with pytest.warns(DeprecationWarning, match=r"^`Machine\.changed` is now `Machine\.with_settings`;") as warned:
+        assert machine.changed({"cores.used": 4})["cores.used"] == 4
+    assert [warning.filename for warning in warned] == [__file__]
+    assert "| `cohkit.Machine.changed` | `cohkit.Machine.with_settings` |" in (root / "CHANGELOG.md").read_text()

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import cohkit
-from cohkit import cpu, device, own, types
+from cohkit import cpu, device, scenario, types
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.player import Application
 from cohkit.published import Published, compare
@@ -135,7 +135,7 @@ class Breaking(cohkit.Scenario):
 
         return [reader()]
 
-    def verify(self, application: device.Application, contents: own.Contents) -> str | None:
+    def verify(self, application: device.Application, contents: scenario.Contents) -> str | None:
         assert isinstance(application, Breaker)
         assert len(contents.words) == len(contents.initial) == 8
         return "line 3 was read" if contents.words[3][0] == 0 else None
@@ -222,10 +222,10 @@ class Doubler(device.Application):
 
     def handle(self, event: device.Event) -> Iterator[device.Action]:
         match event:
-            case device.RegisterWritten(register, value):
+            case device.RegisterWrite(register, value):
                 yield device.Begin(register)
                 yield device.HostFetch(register, value, 1)
-            case device.HostFetched(tag, words):
+            case device.HostFetchCompletion(tag, words):
                 yield device.HostStore(tag, [2 * words[0]])
                 yield device.End(tag, "doubling")
                 yield device.Wake(7, 1_000)
@@ -253,14 +253,14 @@ class Doubling(cohkit.Scenario):
             self.seen.append(found)
             before = yield cpu.Add(1, 2, 5)
             self.seen.append((yield cpu.CompareSwap(1, 2, before + 5, 3)) - before)
-            yield cpu.Hint(2)
+            yield cpu.Prefetch(2)
             self.seen.append((yield cpu.LoadExclusive(1, 2)))
             yield cpu.Release(1, 3, 7)
             self.seen.append((yield cpu.Acquire(1, 3)))
 
         return [thread()]
 
-    def verify(self, application: device.Application, contents: own.Contents) -> str | None:
+    def verify(self, application: device.Application, contents: scenario.Contents) -> str | None:
         return None if self.seen == [31, 42, 5, 3, 7] else f"{self.seen} in {application.name}, {contents}"
 
 
@@ -454,8 +454,8 @@ class Prober(device.Application):
     def handle(self, event: device.Event) -> Iterator[device.Action]:
         if not isinstance(event, device.Start):
             self.heard.append(event)
-        if isinstance(event, device.Refused) and self.heeds:
-            yield device.Forgo(event.tag)
+        if isinstance(event, device.AccessRefusal) and self.heeds:
+            yield device.Abandon(event.tag)
             yield device.Count("refused")
         if (ask := next(self.asks, None)) is not None:
             yield ask
@@ -476,7 +476,7 @@ class Probing(cohkit.Scenario):
     def threads(self) -> list[cpu.Thread]:
         return []
 
-    def verify(self, application: device.Application, contents: own.Contents) -> None:  # noqa: ARG002
+    def verify(self, application: device.Application, contents: scenario.Contents) -> None:  # noqa: ARG002
         self.host = list(contents.host)
 
 
@@ -491,23 +491,23 @@ def test_an_application_goes_on_without_what_the_page_table_refuses() -> None:
     assert played["failure"] is None
     assert played["counts"] == {"refused": 3}
     assert scenario.prober.heard == [
-        device.CoherentStored(0),
-        device.CoherentLoaded(1, [7]),
-        device.CoherentLoaded(2, [8]),
-        device.CoherentLoaded(3, [12, 9]),
-        device.CoherentLoaded(4, [0]),
-        device.Refused(5, READ_ONLY[0], write=True, permits="read"),
-        device.Refused(6, READ_ONLY[5], write=True, permits="read"),
-        device.Refused(7, ABSENT[9], write=False, permits="none"),
+        device.CoherentStoreCompletion(0),
+        device.CoherentLoadCompletion(1, [7]),
+        device.CoherentLoadCompletion(2, [8]),
+        device.CoherentLoadCompletion(3, [12, 9]),
+        device.CoherentLoadCompletion(4, [0]),
+        device.AccessRefusal(5, READ_ONLY[0], write=True, permits="read"),
+        device.AccessRefusal(6, READ_ONLY[5], write=True, permits="read"),
+        device.AccessRefusal(7, ABSENT[9], write=False, permits="none"),
     ]
     # What was to be written before the page that may only be read is there.
     assert [word for word, value in enumerate(scenario.host) if value] == [4, 5, READ_ONLY[0] - 1]
     physical = Probing(heeds=True)
     before = cohkit.play(BOTH, physical, protocol="eci-both")
     assert physical.prober.heard[5:] == [
-        device.CoherentStored(5),
-        device.CoherentLoaded(6, [0]),
-        device.CoherentLoaded(7, [0, 0, 0]),
+        device.CoherentStoreCompletion(5),
+        device.CoherentLoadCompletion(6, [0]),
+        device.CoherentLoadCompletion(7, [0, 0, 0]),
     ]
     assert before["counts"] == {}
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import cohkit
 from cohkit import types
-from cohkit.published import Ours, Published, compare
+from cohkit.published import Measurement, Published, compare
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -277,7 +277,7 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
 
 def test_workers_take_what_runs_and_give_what_came_of_it() -> None:
     """An error that a worker raised and the pool could not make again stopped the pool for good."""
-    msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").changed({"link.latency": "200ns"})
+    msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").with_settings({"link.latency": "200ns"})
     trace = cohkit.memory_trace([0x80, 0x100], name="two")
     broken = "protocol p { line 64; channels { up } }"
     fault = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
@@ -318,7 +318,7 @@ def test_every_result_is_compared_pickled_and_hashed() -> None:
             "Platform": cohkit.platform("enzian-dc-ddr"),
             "Simulation": cohkit.simulate("enzian-dc-ddr", "random-read", region="1MiB", accesses=100),
             "Play": cohkit.play("enzian-dc-ddr", "shared-table", numbers=threads),
-            "Result": compare("mine", [Ours("latency", 0.21, "us", "a.latency")], published)[0],
+            "Result": compare("mine", [Measurement("latency", 0.21, "us", "a.latency")], published)[0],
         }
 
     first, again = results(), results()

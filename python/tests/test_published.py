@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cohkit
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.published import COUNT, PERCENT, Ours, Published, compare
+from cohkit.published import COUNT, PERCENT, Measurement, Published, compare
 from cohkit.units import Quantity, quantity
 
 UNITS = {
@@ -74,7 +74,10 @@ def test_a_wrong_number_names_file_and_key() -> None:
 
 
 def test_numbers_kept_apart_are_joined_and_never_contradicted(tmp_path: Path) -> None:
-    ours = [Ours("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"), Ours("read", 10.0, "GiB/s", "x.r")]
+    ours = [
+        Measurement("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"),
+        Measurement("read", 10.0, "GiB/s", "x.r"),
+    ]
     published = Published.shipped()
     latency, read = compare("mine", ours, published)
     assert (latency["published"], latency["use"]) == (591, "fitted")

@@ -20,7 +20,7 @@ from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Experiment
 from cohkit.experiments.programs import CYCLE_S, MCC_CYCLE_S, assumed
 from cohkit.protocols import shipped_file
-from cohkit.published import COUNT, Ours
+from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,7 +148,10 @@ def test_the_list_of_experiments_is_json_where_json_is_asked_for(cohkit_command:
 
 
 def test_what_is_not_published_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    run = [Ours("speed", 12.345678, "GiB/s", "kept.speed"), Ours("messages", 8388608, COUNT, "kept.messages")]
+    run = [
+        Measurement("speed", 12.345678, "GiB/s", "kept.speed"),
+        Measurement("messages", 8388608, COUNT, "kept.messages"),
+    ]
     monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda _: run))
     assert main(["reproduce", "mine"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]

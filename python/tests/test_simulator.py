@@ -396,7 +396,7 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
     assert machine.platform == cohkit.platform("enzian-dc-ddr") == cohkit.platform(machine)
     assert set(machine) == {quantity["name"] for quantity in machine.platform["quantities"]}
     assert len(machine) == len(machine.platform["quantities"])
-    slower = machine.changed({"link.latency": Quantity(0.2, "us"), "cores.used": 4})
+    slower = machine.with_settings({"link.latency": Quantity(0.2, "us"), "cores.used": 4})
     assert slower["link.latency"] == Quantity(200_000, "ps")
     assert slower["cores.used"] == 4
     assert machine["link.latency"] == Quantity(90_000, "ps")
@@ -420,7 +420,7 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
     # What was read is kept.
-    assert pickle.loads(pickle.dumps(mine)).changed({"cores.used": 4})["cores.used"] == 4  # noqa: S301
+    assert pickle.loads(pickle.dumps(mine)).with_settings({"cores.used": 4})["cores.used"] == 4  # noqa: S301
     assert "<td>link.latency</td>" in machine._repr_html_()
 
 
@@ -434,6 +434,6 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
 )
 def test_what_a_machine_cannot_be_is_refused(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(cohkit.InputError, match=says):
-        cohkit.Machine("enzian-dc-ddr").changed(settings)
+        cohkit.Machine("enzian-dc-ddr").with_settings(settings)
     with pytest.raises(cohkit.InputError, match=r"no quantity `nothing`; it has bus\.bandwidth, "):
         cohkit.Machine("enzian-dc-ddr")["nothing"]

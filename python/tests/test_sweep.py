@@ -22,8 +22,8 @@ from cohkit.__main__ import main
 from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.sweeps.cluster import Jobs
+from cohkit.sweeps.display import format_table
 from cohkit.sweeps.points import Point, Texts, run
-from cohkit.sweeps.shown import shown
 from cohkit.sweeps.spec import Spec
 from cohkit.sweeps.values import values
 
@@ -313,10 +313,10 @@ def test_what_came_out_is_shown_in_the_columns_that_fit(
         for n in range(40)
     ]
     frame = pl.DataFrame(rows).with_columns(pl.lit(None).alias("explanation.limit.name"))
-    lines = shown(points, frame, None).splitlines()
+    lines = format_table(points, frame, None).splitlines()
     assert lines[:2] == ["link.latency (ns)  seed  latency_mean_ns", "               60     0             0.25"]
     assert lines[-2:] == ["and 8 rows more", ""]
-    assert shown(points, frame, 24).splitlines()[0] == "link.latency (ns)  seed"
+    assert format_table(points, frame, 24).splitlines()[0] == "link.latency (ns)  seed"
 
 
 def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:

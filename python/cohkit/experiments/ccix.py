@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
 from cohkit.experiments.steady import even
 from cohkit.links import link
-from cohkit.published import Ours
+from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
@@ -85,7 +85,7 @@ def _transfers(measure: str) -> list[Point]:
     ]
 
 
-def _dma() -> list[Ours]:
+def _dma() -> list[Measurement]:
     """Return the latency and throughput of DMA transfers."""
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
@@ -98,7 +98,7 @@ def _dma() -> list[Ours]:
                 value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
                 key = f"ccix_exp1.{measure}.{way}.dma.{size}"
-                ours.append(Ours(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
+                ours.append(Measurement(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
     return ours
 
 
@@ -188,7 +188,7 @@ def _sharing() -> list[Point]:
 def _of(*measured: Measured) -> dict[str, object]:
     """Return the fields of an experiment that runs these measurements."""
 
-    def run(conditions: Conditions) -> list[Ours]:
+    def run(conditions: Conditions) -> list[Measurement]:
         return [ours for of in measured for ours in of.run(conditions)]
 
     def spans(conditions: Conditions) -> list[Span]:
@@ -201,7 +201,7 @@ _LATENCY = Measured(_transfers("latency"), "ns", _time)
 _THROUGHPUT = Measured(_transfers("throughput"), "GiB/s", _throughput, steady=_steady)
 
 
-def _exp1(conditions: Conditions) -> list[Ours]:
+def _exp1(conditions: Conditions) -> list[Measurement]:
     all_of_them = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *_dma()]
     return sorted(all_of_them, key=lambda ours: ours.unit, reverse=True)
 

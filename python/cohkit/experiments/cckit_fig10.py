@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.rpc"
@@ -74,7 +74,7 @@ def _stages() -> list[Stage]:
     ]
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     return run(_stages(), "ns", conditions)
 
 

@@ -9,7 +9,7 @@ from cohkit.experiments.plays import Stage, rate, run, time_each
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.shared_table"
@@ -54,7 +54,7 @@ def _stages() -> list[Stage]:
     ]
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     return run(_stages(), "M/s", conditions)
 
 

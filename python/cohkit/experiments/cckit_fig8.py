@@ -10,7 +10,7 @@ from cohkit.experiments.plays import Stage, best, rate, run, time_each
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.prefetcher"
@@ -49,7 +49,7 @@ def _stages() -> list[Stage]:
     ]
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     ours = run(_stages(), "GiB/s", conditions)
     return [*ours, *(best(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher") for name in BLOCKS)]
 

@@ -11,7 +11,7 @@ from cohkit.experiments.plays import Stage, best, run, times
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.view"
@@ -96,7 +96,7 @@ def _stages(conditions: Conditions) -> list[Stage]:
     return [*stages, *(_reading(stage) for stage in stages if stage.key.startswith(f"{KEY}.recomputed."))]
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     ours = run(_stages(conditions), "us", conditions)
     # A smaller table has a different read rate, because the remainder of a response has more weight.
     ours = [one._replace(steady=not one.cut) if one.unit == "GiB/s" else one for one in ours]

@@ -9,7 +9,7 @@ from cohkit.experiments.plays import MACHINES, Stage, run, times
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.clean_invalidate"
@@ -77,7 +77,7 @@ def _stages(conditions: Conditions) -> list[Stage]:
     return stages
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     return run(_stages(conditions), "", conditions)
 
 

@@ -9,7 +9,7 @@ from cohkit.errors import Error
 from cohkit.experiments.experiment import Experiment
 from cohkit.player import play_many
 from cohkit.protocols import parse, shipped_file
-from cohkit.published import PERCENT, Ours
+from cohkit.published import PERCENT, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -166,10 +166,10 @@ def over_cord(
     measures: Mapping[str, Callable[[Play], float]],
     key: str,
     conditions: Conditions,
-) -> list[Ours]:
+) -> list[Measurement]:
     """Return each measure of each other ordering in percent of `cord`, for all runs with results."""
     return [
-        Ours(
+        Measurement(
             f"{one.place} {name}, {one.panel}, {what}",
             ratio(of(results[repr(one.runs[name])]), of(results[repr(one.runs["cord"])])),
             PERCENT,
@@ -201,7 +201,7 @@ def _points() -> list[tuple[str, str, Work]]:
     return points
 
 
-def _fig8(conditions: Conditions) -> list[Ours]:
+def _fig8(conditions: Conditions) -> list[Measurement]:
     wanted = [
         Compared(
             value,
@@ -215,7 +215,7 @@ def _fig8(conditions: Conditions) -> list[Ours]:
     return over_cord(wanted, ran(wanted, conditions), MEASURES, "cord.sensitivity", conditions)
 
 
-def _fig9(conditions: Conditions) -> list[Ours]:
+def _fig9(conditions: Conditions) -> list[Measurement]:
     parts = {"one way": 2, "round trip": 4}
     works = [("fan-out 1", Work()), ("fan-out 3", Work(fanout=3)), ("fan-out 7", Work(fanout=7))]
     works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
@@ -235,7 +235,7 @@ def _fig9(conditions: Conditions) -> list[Ours]:
     results = none_fails(played([run for *_, runs in wanted for run in runs], conditions))
     times = {key: _time(result) for key, result in results.items()}
     return [
-        Ours(
+        Measurement(
             name,
             ratio(times[repr(so)], times[repr(cord)]),
             PERCENT,
@@ -268,7 +268,7 @@ def _epochs(epoch: int, counter: int, platform: str) -> Run:
     return Run("cord", sizes, platform, Work(), settings, homes=1)
 
 
-def _fig10(conditions: Conditions) -> list[Ours]:
+def _fig10(conditions: Conditions) -> list[Measurement]:
     varied = [(counter, "bits of a counter", 8, counter) for counter in COUNTER_BITS]
     varied += [(epoch, "bits of an epoch", epoch, 32) for epoch in EPOCH_BITS]
     wanted: list[tuple[int, str, str, Run, Run, Run]] = []
@@ -284,7 +284,7 @@ def _fig10(conditions: Conditions) -> list[Ours]:
             value = ratio(of(results[repr(run)]), of(results[repr(beside)]))
             key = f"cord.numbers.{what}.{machine}.{words}.{bits}"
             name = f"{bits}, {words}, {machine}, {what}"
-            ours.append(Ours(name, value, PERCENT, key, cut=conditions.accesses is not None))
+            ours.append(Measurement(name, value, PERCENT, key, cut=conditions.accesses is not None))
     return ours
 
 

@@ -18,7 +18,7 @@ from cohkit.experiments.cord import (
     traffic,
 )
 from cohkit.experiments.experiment import Experiment, Rerun, Span
-from cohkit.published import PERCENT, Ours
+from cohkit.published import PERCENT, Measurement
 from cohkit.simulator import platform as machine_of
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ VARIED: Mapping[tuple[str, str], Callable[[Runs], Runs]] = {
 """Assumptions: parameter, other bound of its range, and the function that applies it to a run."""
 
 
-def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
+def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
     wanted = [
         (machine, program, vary(Runs(program, platform, "so")))
         for machine, platform in MACHINES.items()
@@ -157,7 +157,7 @@ def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> l
     ]
     results = none_fails(played([run for *_, run in wanted], conditions))
     return [
-        Ours(
+        Measurement(
             f"{program}, {machine}, {what}",
             of(results[repr(run)], HOMES * run.threads),
             PERCENT,
@@ -199,12 +199,12 @@ def _released(result: Play, platform: str) -> float:
     return of_each * messages["Relaxed"] / messages["Release"]
 
 
-def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
+def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
     wanted = _wanted("", vary)
     results = ran(wanted, conditions, WRONG)
     ours = over_cord(wanted, results, {"time": done, "traffic": traffic}, "cord.programs", conditions)
     return ours + [
-        Ours(
+        Measurement(
             f"{one.place}, {one.panel}, stored for each release",
             _released(results[repr(one.runs["cord"])], MACHINES[one.panel]),
             "B",
@@ -217,13 +217,13 @@ def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> l
     ]
 
 
-def _fig13(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
+def _fig13(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
     wanted = _wanted("tso/", vary)
     results = ran(wanted, conditions, WRONG)
     return over_cord(wanted, results, {"time": done, "traffic": traffic}, "cord.tso", conditions)
 
 
-def _spans(run: Callable[..., list[Ours]]) -> Callable[[Conditions], list[Span]]:
+def _spans(run: Callable[..., list[Measurement]]) -> Callable[[Conditions], list[Span]]:
     """Return the sensitivity of a figure's numbers to each assumption at the other bound of its range."""
 
     def spans(conditions: Conditions) -> list[Span]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.cord import ORDERINGS, TABLES, none_fails, played, text, traffic
 from cohkit.experiments.cord_programs import done
 from cohkit.experiments.experiment import Experiment
-from cohkit.published import Ours
+from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -57,7 +57,7 @@ class Exchange(NamedTuple):
         }
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     most = conditions.accesses
     wanted = [
         Exchange(hosts, ordering)
@@ -69,7 +69,7 @@ def _run(conditions: Conditions) -> list[Ours]:
     numbers = [("time", "ns", run, done(results[repr(run)])) for run in wanted]
     numbers += [("traffic", "B", run, traffic(results[repr(run)]) / (CORES * run.hosts)) for run in wanted]
     return [
-        Ours(
+        Measurement(
             f"{run.hosts}, {run.ordering} {what}",
             value,
             unit,

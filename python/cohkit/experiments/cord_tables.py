@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.cord import MACHINES, TABLES, none_fails, played, ratio
 from cohkit.experiments.cord_programs import ALL_TO_ALL, Runs, done
 from cohkit.experiments.experiment import Experiment, Rerun, Span
-from cohkit.published import PERCENT, Ours, Published
+from cohkit.published import PERCENT, Measurement, Published
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -147,7 +147,7 @@ def _published(hosts: int, reading: str) -> Sizes:
     return {**PUBLISHED, **{table: entries // (CORES * hosts) for table, entries in POOLS.items()}}
 
 
-def _fig11(conditions: Conditions) -> list[Ours]:
+def _fig11(conditions: Conditions) -> list[Measurement]:
     wanted = _runs(WORKLOADS)
     found = _found((run for *_, run in wanted), conditions)
     read = {
@@ -167,7 +167,7 @@ def _fig11(conditions: Conditions) -> list[Ours]:
             taken = done(results[repr(read[repr(run), reading])])
             numbers[f"time, published {reading}"] = (ratio(taken, time), PERCENT)
         ours += [
-            Ours(
+            Measurement(
                 f"{program} {run.hosts}, {what}, {machine}",
                 value,
                 unit,
@@ -179,13 +179,13 @@ def _fig11(conditions: Conditions) -> list[Ours]:
     return _by_panel(ours)
 
 
-def _by_panel(ours: list[Ours]) -> list[Ours]:
+def _by_panel(ours: list[Measurement]) -> list[Measurement]:
     """Group the numbers by panel, keeping their order."""
     panels = list(dict.fromkeys(one.name.partition(", ")[2] for one in ours))
     return sorted(ours, key=lambda one: panels.index(one.name.partition(", ")[2]))
 
 
-def _fig12(conditions: Conditions) -> list[Ours]:
+def _fig12(conditions: Conditions) -> list[Measurement]:
     wanted = _runs([ALL_TO_ALL])
     found = _found((run for *_, run in wanted), conditions)
     ours = []
@@ -205,7 +205,7 @@ def _fig12(conditions: Conditions) -> list[Ours]:
             // release["between"],
         }
         ours += [
-            Ours(
+            Measurement(
                 f"{run.hosts}, {what}, {machine}",
                 value / 8,
                 "B",
@@ -261,7 +261,7 @@ def _published_bits() -> dict[str, int]:
     return bits
 
 
-def _chip(model: Model) -> list[Ours]:
+def _chip(model: Model) -> list[Measurement]:
     """Return the cost of the published tables, and the cost of counting a store at both ends."""
     ours = []
     for quantity, unit, factor, of in (
@@ -271,11 +271,11 @@ def _chip(model: Model) -> list[Ours]:
         shares = {what: factor * bits / CACHE_BITS for what, bits in _published_bits().items()}
         whole = _baseline(of, unit)
         ours += [
-            Ours(f"{what}, {quantity}", whole * share, unit, f"cord.chip.{quantity}.{what}")
+            Measurement(f"{what}, {quantity}", whole * share, unit, f"cord.chip.{quantity}.{what}")
             for what, share in shares.items()
         ]
         ours += [
-            Ours(
+            Measurement(
                 f"{what}, {quantity} over the shared cache's",
                 100 * share,
                 PERCENT,
@@ -291,7 +291,7 @@ def _chip(model: Model) -> list[Ours]:
     bits = counted["counts of stores, core"] + counted["counts of stores, directory"]
     energy = model.energy * line * bits / LINE_BITS
     ours.append(
-        Ours(
+        Measurement(
             "energy of a store's counts, of that of its line's way and write",
             ratio(energy, line + links),
             PERCENT,
@@ -304,7 +304,7 @@ def _chip(model: Model) -> list[Ours]:
 ONE_EACH: Sizes = dict.fromkeys(("counters", "entries", "slots", "notes"), 1)
 
 
-def _table3(_: Conditions) -> list[Ours]:
+def _table3(_: Conditions) -> list[Measurement]:
     return _chip(Model())
 
 

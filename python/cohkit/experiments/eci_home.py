@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
 from cohkit.protocols import construct, parse, shipped, shipped_file
-from cohkit.published import COUNT, Ours
+from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,18 +22,18 @@ Ours also serves non-caching accesses, and offers each local operation with and 
 """
 
 
-def _run(_: Conditions) -> list[Ours]:
+def _run(_: Conditions) -> list[Measurement]:
     """Construct the home for one CPU, without and with merging of indistinguishable states, and also `base`."""
     home = construct(shipped("eci"))
     base = construct(parse(shipped_file(BASE), file=BASE))
     return [*_rows("", home["home"]), *_rows(", merged", home["merged"]), *_rows(", base", base["home"])]
 
 
-def _rows(form: str, sizes: Sizes) -> Iterator[Ours]:
+def _rows(form: str, sizes: Sizes) -> Iterator[Measurement]:
     published = "enzian.state_machine"
-    yield Ours(f"states{form}", sizes["states"], COUNT, f"{published}.states")
-    yield Ours(f"transitions{form}", sizes["transitions"], COUNT, f"{published}.transitions")
-    yield Ours(f"events{form}", sizes["events"], COUNT, f"{published}.messages")
+    yield Measurement(f"states{form}", sizes["states"], COUNT, f"{published}.states")
+    yield Measurement(f"transitions{form}", sizes["transitions"], COUNT, f"{published}.transitions")
+    yield Measurement(f"events{form}", sizes["events"], COUNT, f"{published}.messages")
 
 
 EXPERIMENT = Experiment(title="the home of ECI, constructed from its policy", run=_run, note=NOTE)

@@ -8,7 +8,7 @@ from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
 from cohkit.experiments.steady import even
 from cohkit.links import link
-from cohkit.published import Ours
+from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
@@ -108,7 +108,7 @@ _MEASURED = [
 ]
 
 
-def _dma() -> list[Ours]:
+def _dma() -> list[Measurement]:
     """Return the latency and throughput of DMA transfers."""
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
@@ -121,11 +121,11 @@ def _dma() -> list[Ours]:
                 value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
                 key = f"{KEY}.{measure}.{way}.dma.{size}"
-                ours.append(Ours(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
+                ours.append(Measurement(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
     return ours
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     all_of_them = [ours for measured in _MEASURED for ours in measured.run(conditions)]
     return sorted([*all_of_them, *_dma()], key=lambda ours: ours.unit, reverse=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.errors import Error
-from cohkit.published import Ours
+from cohkit.published import Measurement
 from cohkit.simulator import platform, simulate_many
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Experiment(NamedTuple):
     """A published table or figure: its title, the function that computes our numbers, and remarks."""
 
     title: str
-    run: Callable[[Conditions], list[Ours]]
+    run: Callable[[Conditions], list[Measurement]]
     note: str = ""
     left_out: str = ""
     """Effects that matter in reality but are not modelled. Shown beside the numbers and in the plot."""
@@ -112,11 +112,11 @@ class Measured:
         self.parts = parts
         self.steady = steady
 
-    def run(self, conditions: Conditions) -> list[Ours]:
+    def run(self, conditions: Conditions) -> list[Measurement]:
         """Run all simulations, and return our numbers."""
         results = _simulate([(point, {}) for point in self.points], conditions)
         return [
-            Ours(
+            Measurement(
                 at.name,
                 self.measure(got),
                 self.unit,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "ccix.lock_table"
@@ -91,12 +91,12 @@ def _of_card(measure: Callable[[str], Callable[[Play], float]], what: str, unit:
     ]
 
 
-def _run_card(conditions: Conditions) -> list[Ours]:
+def _run_card(conditions: Conditions) -> list[Measurement]:
     stages = [*_of_card(_latency, "latency", "us"), *_of_card(_rate, "rate", "M/s", 1e6)]
     return run(stages, "", conditions)
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     stages = [*_stages(_latency, "latency", "us"), *_stages(_rate, "rate", "M/s", 1e6)]
     return run(stages, "", conditions)
 

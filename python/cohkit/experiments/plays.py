@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from cohkit.errors import Error, InputError
 from cohkit.experiments.steady import even, filling
 from cohkit.player import play_many
-from cohkit.published import Ours
+from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +85,7 @@ def _called(all_of: Mapping[str, _T] | None, result: Play, what: str) -> _T:
     return all_of[what]
 
 
-def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:
+def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Measurement]:
     """Play all stages with all their seeds. A play that yields several numbers runs only once."""
     wanted = [(stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages]
     requests = {repr(request): request for _, of_stage in wanted for request in of_stage}
@@ -104,7 +104,7 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
             except InputError as error:
                 raise InputError(f"{stage.name}: {error}") from None
         ours.append(
-            Ours(
+            Measurement(
                 stage.name,
                 sum(values) / len(values),
                 stage.unit or unit,
@@ -116,7 +116,7 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
     return ours
 
 
-def best(ours: Sequence[Ours], of: str, name: str) -> Ours:
+def best(ours: Sequence[Measurement], of: str, name: str) -> Measurement:
     """Return the largest number whose key starts with `of`, for a published number without a stated configuration.
 
     The key of the result ends with `best`.

@@ -16,7 +16,7 @@ from cohkit.experiments.programs import (
     missing,
     ran,
 )
-from cohkit.published import PERCENT, Ours
+from cohkit.published import PERCENT, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,10 +73,10 @@ def _measure(conditions: Conditions, settings: Mapping[str, str]) -> Run:
     return Run("measure", (lines,), settings)
 
 
-def _table1(conditions: Conditions) -> list[Ours]:
+def _table1(conditions: Conditions) -> list[Measurement]:
     [found] = ran([_measure(conditions, {})], conditions)
     return [
-        Ours(name, found[called] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None)
+        Measurement(name, found[called] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None)
         for name, unit, key, called, scale in _TABLE_1
     ]
 
@@ -97,11 +97,11 @@ def _table1_spans(conditions: Conditions) -> list[Span]:
 
 def _points(
     key: str, runs: Mapping[int, Run], conditions: Conditions, unit: str, value: Callable[[int, float], float]
-) -> list[Ours]:
+) -> list[Measurement]:
     """Run the programs by size, and convert each of their results with `value`."""
     results = ran(list(runs.values()), conditions)
     return [
-        Ours(
+        Measurement(
             f"{size}, {name}",
             value(size, found),
             unit,
@@ -126,7 +126,7 @@ _SEVERAL = {"host.cores": str(_CORES)}
 _BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
 
 
-def _bulk(conditions: Conditions) -> list[Ours]:
+def _bulk(conditions: Conditions) -> list[Measurement]:
     runs = {size: Run("bulk", (size,), _SEVERAL) for size in _sizes(_BULK_SIZES, conditions)}
     return _points("bulk", runs, conditions, "GB/s", lambda size, cycles: size / (cycles * CYCLE_S) / 1e9)
 
@@ -135,7 +135,7 @@ _TABLES = tuple(1 << power for power in (16, 18, 20, 22, *range(23, 28)))
 _UPDATES = 10_000
 
 
-def _gups(conditions: Conditions) -> list[Ours]:
+def _gups(conditions: Conditions) -> list[Measurement]:
     # The same number of updates for each core.
     updates = -(-_limit(_UPDATES, conditions) // _CORES) * _CORES
     runs = {size: Run("gups", (size, updates), _SEVERAL) for size in _sizes(_TABLES, conditions)}
@@ -151,7 +151,7 @@ def _table_bytes(full: int, conditions: Conditions) -> int:
     return max(_PART, min(full, _most_bytes(conditions)) // _PART * _PART)
 
 
-def _sum(conditions: Conditions) -> list[Ours]:
+def _sum(conditions: Conditions) -> list[Measurement]:
     table = _table_bytes(_TABLE, conditions)
     runs = {width: Run("rows", (table, width), _SEVERAL) for width in _WIDTHS}
     return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
@@ -162,7 +162,7 @@ _LLC_MIB = 16
 _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 
-def _filter(conditions: Conditions) -> list[Ours]:
+def _filter(conditions: Conditions) -> list[Measurement]:
     table = _table_bytes(_TABLE // _SCALE, conditions)
     settings = {**_SEVERAL, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
@@ -173,13 +173,13 @@ _LINES = (1, 2, 4, 8, 16, 32, 64)
 _WORDS = 30_000
 
 
-def _pipes(conditions: Conditions) -> list[Ours]:
+def _pipes(conditions: Conditions) -> list[Measurement]:
     # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
     runs = [Run("pipes", (lines, words, threads), _SEVERAL) for threads in (1, _CORES) for lines in _LINES]
     results = ran(runs, conditions)
     return [
-        Ours(
+        Measurement(
             f"{lines}, {name}",
             *((cycles * CYCLE_S * 1e9, "ns") if "back" in name else (words / (cycles * CYCLE_S) / 1e6, "M/s")),
             f"proxics.pipes.{name.replace(', ', '.').replace(' ', '_')}.{lines}",
@@ -196,11 +196,11 @@ _STUB = 513
 _SPAWNS = 50
 
 
-def _spawn(conditions: Conditions) -> list[Ours]:
+def _spawn(conditions: Conditions) -> list[Measurement]:
     times = _limit(_SPAWNS, conditions)
     runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in _LENGTHS]
     return [
-        Ours(
+        Measurement(
             f"{result['length']:.0f}, {name}",
             result[name] * CYCLE_S * 1e6,
             "us",
@@ -216,15 +216,15 @@ _ROUNDS = 200_000
 _CLOCKS = {"host": CYCLE_S, "core": MCC_CYCLE_S}
 
 
-def _compute(conditions: Conditions) -> list[Ours]:
+def _compute(conditions: Conditions) -> list[Measurement]:
     rounds = _limit(_ROUNDS, conditions)
     [result] = ran([Run("compute", (rounds,))], conditions)
     cut = conditions.accesses is not None
     seconds = {who: cycles * CYCLE_S for who, cycles in result.items()}
-    rates = [Ours(who, rounds / s / 1e6, "M/s", f"proxics.compute.{who}", cut=cut) for who, s in seconds.items()]
+    rates = [Measurement(who, rounds / s / 1e6, "M/s", f"proxics.compute.{who}", cut=cut) for who, s in seconds.items()]
     each = {who: rounds / (s / _CLOCKS[who]) * 1e3 for who, s in seconds.items()}
     clocks = [
-        Ours(f"{who}, of a clock", of_1000, "per 1000", f"proxics.compute.{who}.clock", cut=cut)
+        Measurement(f"{who}, of a clock", of_1000, "per 1000", f"proxics.compute.{who}.clock", cut=cut)
         for who, of_1000 in each.items()
     ]
     return [*rates, *clocks]

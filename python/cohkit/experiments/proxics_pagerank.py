@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
 from cohkit.experiments.proxics import LEFT_OUT
-from cohkit.published import COUNT, Ours
+from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -56,7 +56,7 @@ def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
     return last_cache(_LLC_BYTES, edges, graph.edges // _SCALE)
 
 
-def _pagerank(conditions: Conditions) -> list[Ours]:
+def _pagerank(conditions: Conditions) -> list[Measurement]:
     shapes = [
         Run("pagerank", (*_sized(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions)) for graph in _GRAPHS
     ]
@@ -75,7 +75,8 @@ def _pagerank(conditions: Conditions) -> list[Ours]:
     told = [*_rates(of_shapes), *_rates_of_grid(of_cells), *_traffic(of_shapes), *_lines(of_shapes)]
     cut = conditions.accesses is not None
     return [
-        Ours(name, value, unit, f"proxics.pagerank.{key.replace(' ', '_')}", cut=cut) for name, value, unit, key in told
+        Measurement(name, value, unit, f"proxics.pagerank.{key.replace(' ', '_')}", cut=cut)
+        for name, value, unit, key in told
     ]
 
 

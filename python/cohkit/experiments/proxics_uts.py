@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
 from cohkit.experiments.proxics import LEFT_OUT
-from cohkit.published import COUNT, Ours
+from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -40,7 +40,7 @@ _TREES = [
 _SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 beside", "4 beside")
 
 
-def _uts(conditions: Conditions) -> list[Ours]:
+def _uts(conditions: Conditions) -> list[Measurement]:
     most = conditions.accesses or 1 << 20
     runs = [
         Run("uts", (*tree[2:], most), {**last_cache(_LLC_BYTES, most, tree.published // _SCALE), "host.cores": "4"})
@@ -48,15 +48,15 @@ def _uts(conditions: Conditions) -> list[Ours]:
     ]
     results = ran(runs, conditions)
     cut = conditions.accesses is not None
-    ours: list[Ours] = []
+    ours: list[Measurement] = []
     for tree, result in zip(_TREES, results, strict=True):
         for who in _SEARCHES:
             rate = result["all"] / (result[who] * CYCLE_S) / 1e6
             key = f"proxics.uts.{who.replace(', ', '.').replace(' ', '_')}.{tree.name}"
-            ours.append(Ours(f"{tree.name}, {who}", rate, "M/s", key, cut=cut))
+            ours.append(Measurement(f"{tree.name}, {who}", rate, "M/s", key, cut=cut))
     for tree, result in zip(_TREES, results, strict=True):
         smaller = tree.published / result["all"]
-        ours.append(Ours(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
+        ours.append(Measurement(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
     return ours
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "enzian.rpc_payload"
@@ -78,7 +78,7 @@ def _stages(measure: Callable[[Play], float], what: str, contexts: int, calls: i
     ]
 
 
-def _run(conditions: Conditions) -> list[Ours]:
+def _run(conditions: Conditions) -> list[Measurement]:
     calls = min(CALLS, conditions.accesses or CALLS)
     stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", MANY, calls, "k/s")]
     alone = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application
-    from cohkit.published import Ours
+    from cohkit.published import Measurement
     from cohkit.types import Play
 
 KEY = "symmetry"
@@ -148,12 +148,12 @@ def _lines(conditions: Conditions) -> int:
     return LINES if conditions.accesses is None else max(1, min(LINES, conditions.accesses))
 
 
-def _framed(conditions: Conditions) -> list[Ours]:
+def _framed(conditions: Conditions) -> list[Measurement]:
     of_each = (_stages(way, f"{KEY}.framed", _lines(conditions), way.protocol, _settings(way)) for way in WAYS)
     return run([stage for stages in of_each for stage in stages], "", conditions)
 
 
-def _piped(conditions: Conditions) -> list[Ours]:
+def _piped(conditions: Conditions) -> list[Measurement]:
     of_each = (_stages(way, f"{KEY}.pipe", _lines(conditions), _narrow(way), {}) for way in WAYS)
     return run([stage for stages in of_each for stage in stages], "", conditions)
 
@@ -177,7 +177,7 @@ _LEFT_OUT = "what else goes over the lanes, and that a home in a device is slowe
 _AXIS = "time of one (ns); link bytes of one; messages of one"
 
 
-def _experiment(title: str, note: str, of: Callable[[Conditions], list[Ours]], headline: str) -> Experiment:
+def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measurement]], headline: str) -> Experiment:
     return Experiment(
         title=title,
         run=of,

@@ -13,12 +13,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
 from cohkit.sweeps import cluster, tables
+from cohkit.sweeps.display import format_table
 from cohkit.sweeps.execution import execute
 from cohkit.sweeps.journal import Journal
 from cohkit.sweeps.kinds import KINDS, worst
-from cohkit.sweeps.shown import shown
 from cohkit.sweeps.spec import Spec, fixed, from_file, setting, truth
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _from(path: str) -> Spec:
             raise
         there = ", ".join(KINDS)
         raise InputError(
-            f"there is no file `{path}`, nor can this be swept; {near(path, KINDS)}what can be is {there}"
+            f"there is no file `{path}`, nor can this be swept; {suggestion(path, KINDS)}what can be is {there}"
         ) from None
 
 
@@ -165,7 +165,7 @@ def run(arguments: Sequence[str]) -> int:
         for suffix in (".parquet", *([".csv"] if options.csv else [])):
             tables.write(tables.hosts(hashes, outcomes), folder / f"hosts{suffix}")
             tables.write(results, folder / f"results{suffix}")
-    sys.stdout.write(shown(points, results, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+    sys.stdout.write(format_table(points, results, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return _tell(points, outcomes, folder)
 
 

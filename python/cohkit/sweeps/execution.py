@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
 from cohkit.progress import Bar
 from cohkit.sweeps import cluster, local, tables
 from cohkit.sweeps.journal import Journal
@@ -64,7 +64,7 @@ def sweep(  # noqa: PLR0913 -- each is a keyword
     """
     tables.require()
     if command not in KINDS:
-        raise InputError(f"`{command}` cannot be swept; {near(command, KINDS)}what can be is {', '.join(KINDS)}")
+        raise InputError(f"`{command}` cannot be swept; {suggestion(command, KINDS)}what can be is {', '.join(KINDS)}")
     if workers is not None and workers < 1:
         raise InputError(f"`workers` is at least 1, not {workers}")
     spec = Spec(command, seed=seed, repetitions=repetitions)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cohkit import player, simulator
 from cohkit._cohkit import Composition
-from cohkit.errors import InputError, call, near
+from cohkit.errors import InputError, call, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.looking import looking
 from cohkit.protocols import check, executed, sized, systems
 from cohkit.published import Published, compare
 from cohkit.results import load
+from cohkit.search_options import native_search_options
 from cohkit.sweeps import native
 from cohkit.types import Platform
 
@@ -134,9 +134,9 @@ def _judge_check(options: dict[str, Any], seed: int) -> None:
     for name in told.pop("systems", []):
         if name not in there:
             raise InputError(
-                f"{protocol.file}: no system is named `{name}`; {near(name, there)}there are {', '.join(there)}"
+                f"{protocol.file}: no system is named `{name}`; {suggestion(name, there)}there are {', '.join(there)}"
             )
-    looking(told)  # type: ignore[arg-type]  # judged there
+    native_search_options(told)  # type: ignore[arg-type]  # judged there
 
 
 def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
@@ -148,7 +148,7 @@ def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 def _judge_experiment(options: dict[str, Any], _: int) -> None:
     if options["experiment"] not in EXPERIMENTS:
         name, there = options["experiment"], ", ".join(EXPERIMENTS)
-        raise InputError(f"there is no experiment `{name}`; {near(str(name), EXPERIMENTS)}there are {there}")
+        raise InputError(f"there is no experiment `{name}`; {suggestion(str(name), EXPERIMENTS)}there are {there}")
     if options.get("accesses", 1) < 1:
         raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from cohkit.errors import Error, InputError, near
+from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS
 from cohkit.protocols import decoded
 from cohkit.sweeps.kinds import KINDS, names
@@ -161,7 +161,9 @@ class Spec:
             first = {axis: found[0] for axis, found in self.axes.items()}
             there = names(self.run, self.options | first)
             if name not in there:
-                raise InputError(f"{place}there is no axis `{name}`; {near(name, there)}there are {', '.join(there)}")
+                raise InputError(
+                    f"{place}there is no axis `{name}`; {suggestion(name, there)}there are {', '.join(there)}"
+                )
 
 
 def _said(value: Value) -> str:
@@ -206,7 +208,9 @@ def _spec(
     for key, value in table.items():
         expected = _KEYS.get(key)
         if expected is None:
-            raise InputError(f"{place('', key)}a sweep has no `{key}`; {near(key, _KEYS)}it has {', '.join(_KEYS)}")
+            raise InputError(
+                f"{place('', key)}a sweep has no `{key}`; {suggestion(key, _KEYS)}it has {', '.join(_KEYS)}"
+            )
         if not isinstance(value, expected) or isinstance(value, bool):
             form = {str: "a text", int: "a whole number", dict: "a table"}[expected]
             raise InputError(f"{place('', key)}`{key}` is {form}")

@@ -22,7 +22,7 @@ _ROWS = ("rows", "quantities")
 
 
 @dataclass(frozen=True)
-class Shown:
+class Display:
     """A presentation of a result: `html` for notebooks, `text` for terminals.
 
     >>> import cohkit
@@ -44,7 +44,7 @@ class Shown:
     __str__ = __repr__
 
 
-def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | str | bytes) -> Shown:
+def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | str | bytes) -> Display:
     """Show a result in a notebook, or as text elsewhere.
 
     Args:
@@ -67,12 +67,12 @@ def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | st
     if isinstance(result, str):
         if "<svg" not in result[:2000]:
             raise InputError("a text that is no SVG shows itself")
-        return Shown(result, f"an SVG of {len(result)} bytes")
+        return Display(result, f"an SVG of {len(result)} bytes")
     parts = list(_protocol(result) if isinstance(result, Protocol) else _parts(result))
-    return Shown("\n".join(part.html for part in parts), "\n".join(part.text for part in parts))
+    return Display("\n".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
-def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
+def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[Display]:
     if not isinstance(result, Mapping):
         if not all_mappings(result):
             raise InputError(
@@ -101,22 +101,22 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
         yield _table(rows)
 
 
-def _protocol(protocol: Protocol) -> Iterator[Shown]:
+def _protocol(protocol: Protocol) -> Iterator[Display]:
     agents: dict[Literal["remote", "home"], str] = {"remote": "caching agents", "home": "the home"}
     for agent, of in agents.items():
         yield _line(f"{protocol.name}, {of}")
         yield from _parts(table(protocol, agent=agent))
 
 
-def _chart(sequence: Mapping[str, Any], title: str = "") -> Shown:
-    return Shown(chart_svg(sequence, title=title), chart_text(sequence))
+def _chart(sequence: Mapping[str, Any], title: str = "") -> Display:
+    return Display(chart_svg(sequence, title=title), chart_text(sequence))
 
 
-def _line(text: str) -> Shown:
-    return Shown(f"<p>{html.escape(text)}</p>", text)
+def _line(text: str) -> Display:
+    return Display(f"<p>{html.escape(text)}</p>", text)
 
 
-def _verdict(verdict: Mapping[str, Any]) -> Iterator[Shown]:
+def _verdict(verdict: Mapping[str, Any]) -> Iterator[Display]:
     name = verdict["model"] if "model" in verdict else f"{verdict['protocol']} {verdict['system']}"
     said = f"{name}: {verdict['outcome']}"
     if verdict["reason"]:
@@ -131,7 +131,7 @@ def _verdict(verdict: Mapping[str, Any]) -> Iterator[Shown]:
             yield _chart(sequence, counterexample["name"])
 
 
-def _litmus(test: Mapping[str, Any]) -> Iterator[Shown]:
+def _litmus(test: Mapping[str, Any]) -> Iterator[Display]:
     on = test["protocol"] or "sequentially consistent memory"
     said = f"{test['test']} on {on}: {test['outcome']}"
     yield _line(said + (f" ({test['reason']})" if test["reason"] else ""))
@@ -142,7 +142,7 @@ def _litmus(test: Mapping[str, Any]) -> Iterator[Shown]:
         yield _chart(test["sequence"], test["test"])
 
 
-def _play(result: Mapping[str, Any]) -> Iterator[Shown]:
+def _play(result: Mapping[str, Any]) -> Iterator[Display]:
     if result["failure"]:
         yield from _simulation(result)
         return
@@ -154,7 +154,7 @@ def _play(result: Mapping[str, Any]) -> Iterator[Shown]:
     yield _table(rows or [result])
 
 
-def _simulation(result: Mapping[str, Any]) -> Iterator[Shown]:
+def _simulation(result: Mapping[str, Any]) -> Iterator[Display]:
     failure = result["failure"]
     if failure:
         yield _line(f"{failure['kind']}: {failure['message']}")
@@ -164,7 +164,7 @@ def _simulation(result: Mapping[str, Any]) -> Iterator[Shown]:
     yield _table([{"name": name, "value": value} for name, value in counted.items()])
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Shown:
+def _table(rows: Sequence[Mapping[str, Any]]) -> Display:
     columns = list(dict.fromkeys(name for row in rows for name, value in row.items() if _fits(value)))
     if not columns:
         raise InputError("there is nothing in it that can be shown")
@@ -179,7 +179,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Shown:
         return "<tr>" + "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in line) + "</tr>"
 
     body = "".join(line("td", row) for row in cells)
-    return Shown(f"<table><thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>", text)
+    return Display(f"<table><thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>", text)
 
 
 def _fits(value: object) -> bool:

@@ -34,9 +34,9 @@ class Scenario(ABC):
     ...
     ...     def handle(self, event):
     ...         match event:
-    ...             case device.Changed(line, _, "write"):
+    ...             case device.PermissionChange(line, _, "write"):
     ...                 yield device.Local(line, "clean-invalidate")
-    ...             case device.Done(dirty=dirty):
+    ...             case device.LocalCompletion(dirty=dirty):
     ...                 yield device.Count("written", int(dirty))
     >>> def writer():
     ...     for value in range(10):
@@ -79,18 +79,18 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
     "start": device.Start,
     "read": device.Read,
     "write": device.Write,
-    "changed": device.Changed,
-    "done": device.Done,
-    "fetched": device.Fetched,
-    "words_read": device.WordsRead,
-    "stored": device.Stored,
+    "changed": device.PermissionChange,
+    "done": device.LocalCompletion,
+    "fetched": device.FetchCompletion,
+    "words_read": device.ReadCompletion,
+    "stored": device.StoreCompletion,
     "timer": device.Timer,
     "register_read": device.RegisterRead,
-    "register_written": device.RegisterWritten,
-    "host_fetched": device.HostFetched,
-    "coherent_loaded": device.CoherentLoaded,
-    "coherent_stored": device.CoherentStored,
-    "refused": device.Refused,
+    "register_written": device.RegisterWrite,
+    "host_fetched": device.HostFetchCompletion,
+    "coherent_loaded": device.CoherentLoadCompletion,
+    "coherent_stored": device.CoherentStoreCompletion,
+    "refused": device.AccessRefusal,
     "stop": device.Stop,
 }
 
@@ -108,7 +108,11 @@ _BITS_OF = {
 }
 
 
-def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
+# Names in the compiled module, of the classes whose names differ there.
+_NATIVE_NAMES: dict[type, str] = {cpu.Prefetch: "Hint", device.Abandon: "Forgo"}
+
+
+def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
     """Return the class name of an action or step, and its values.
 
     Raises:
@@ -116,29 +120,29 @@ def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
         OverflowError: a number is out of range; the message names the action or step, its line and the field.
 
     """
-    if not (isinstance(does, tuple) and type(does).__module__ == module):
-        raise TypeError(f"{does!r} is none of the things that can be done, which are in {module}")
-    kind = type(does)
+    if not (isinstance(instruction, tuple) and type(instruction).__module__ == module):
+        raise TypeError(f"{instruction!r} is none of the things that can be done, which are in {module}")
+    kind = type(instruction)
     fields: tuple[str, ...] = getattr(kind, "_fields", ())
-    for field, value in zip(fields, does, strict=True):
-        wanted = kind.__annotations__[field].__forward_arg__
-        if wanted == "Sequence[int]" and (isinstance(value, str) or not hasattr(value, "__len__")):
-            raise TypeError(f"{does!r}: `{field}` are numbers, not {value!r}")
+    for field, value in zip(fields, instruction, strict=True):
+        expected = kind.__annotations__[field].__forward_arg__
+        if expected == "Sequence[int]" and (isinstance(value, str) or not hasattr(value, "__len__")):
+            raise TypeError(f"{instruction!r}: `{field}` are numbers, not {value!r}")
         bits = _BITS_OF.get((kind, field), _BITS.get(field, 64))
         for number in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
-            if wanted in {"int", "Sequence[int]"} and not hasattr(number, "__index__"):
-                raise TypeError(f"{does!r}: `{field}` is a number, not {number!r}")
+            if expected in {"int", "Sequence[int]"} and not hasattr(number, "__index__"):
+                raise TypeError(f"{instruction!r}: `{field}` is a number, not {number!r}")
             if isinstance(number, int) and not 0 <= number < 2**bits:
-                raise OverflowError(f"{does!r}: `{field}` is 0 to {2**bits - 1}, not {number}")
-    return kind.__name__, tuple(does)
+                raise OverflowError(f"{instruction!r}: `{field}` is 0 to {2**bits - 1}, not {number}")
+    return _NATIVE_NAMES.get(kind, kind.__name__), tuple(instruction)
 
 
 # Advances a thread. The arguments are the result of its last step, and for a refused access (write, permission of the
 # page). Returns None if the thread ends, and False if it does not catch the refusal.
-_Stepper = Callable[[int, tuple[bool, device.Right] | None], tuple[str, tuple[Any, ...]] | Literal[False] | None]
+_Stepper = Callable[[int, tuple[bool, device.Permission] | None], tuple[str, tuple[Any, ...]] | Literal[False] | None]
 
 
-class Beginning(NamedTuple):
+class ScenarioRun(NamedTuple):
     """A started scenario, as passed to the compiled module."""
 
     name: str
@@ -149,30 +153,30 @@ class Beginning(NamedTuple):
 
 
 # Lines, and words of host memory, have 32-bit numbers.
-_MOST = 2**32 - 1
+_MAX_NUMBER = 2**32 - 1
 
 
-def uses(scenario: Scenario, what: str = "lines") -> int:
+def resource_count(scenario: Scenario, resource: str = "lines") -> int:
     """Return the number of lines, or of words of host memory, that a scenario uses.
 
     Raises:
         InputError: the scenario does not define a valid number.
 
     """
-    number: object = getattr(scenario, what, None)
-    if not isinstance(number, int) or not 0 <= number <= _MOST:
+    number: object = getattr(scenario, resource, None)
+    if not isinstance(number, int) or not 0 <= number <= _MAX_NUMBER:
         name = type(scenario).__name__
-        of = what.removeprefix("host_")
-        raise InputError(f"`{what}` of the scenario {name} is a number of {of}, 0 to {_MOST}, not {number!r}")
+        of = resource.removeprefix("host_")
+        raise InputError(f"`{resource}` of the scenario {name} is a number of {of}, 0 to {_MAX_NUMBER}, not {number!r}")
     return number
 
 
-def _served(application: device.Application) -> tuple[int, int] | None:
+def _served_lines(application: device.Application) -> tuple[int, int] | None:
     """Return the first line that an application serves, and the end of its range."""
     lines: object = application.lines
     if lines is None:
         return None
-    if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MOST:
+    if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MAX_NUMBER:
         raise InputError(
             f"`lines` of the application {application.name} is a range of lines one after the other, "
             f"such as range(8), or None, not {lines!r}"
@@ -180,7 +184,7 @@ def _served(application: device.Application) -> tuple[int, int] | None:
     return lines.start, lines.stop
 
 
-def begin(scenario: Scenario) -> Beginning:
+def start(scenario: Scenario) -> ScenarioRun:
     """Start a scenario.
 
     Raises:
@@ -196,42 +200,42 @@ def begin(scenario: Scenario) -> Beginning:
                 f"`handle` of {type(application).__name__} gives None; it yields actions, or returns a list of them, "
                 "which may be empty"
             )
-        return [_named(action, device.__name__) for action in actions]
+        return [_to_native(action, device.__name__) for action in actions]
 
     def verify(words: list[list[int]], initial: list[list[int]], host: list[int]) -> str | None:
         return scenario.verify(application, Contents(words, initial, host))
 
-    served = _served(application)
-    lines = max(uses(scenario), served[1] if served else 0)
-    threads = [_stepper(thread, number, lines) for number, thread in enumerate(scenario.threads())]
-    return Beginning(application.name, served, handle, threads, verify)
+    served = _served_lines(application)
+    lines = max(resource_count(scenario), served[1] if served else 0)
+    threads = [_thread_stepper(thread, number, lines) for number, thread in enumerate(scenario.threads())]
+    return ScenarioRun(application.name, served, handle, threads, verify)
 
 
-def _stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
+def _thread_stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
     """Return the function that advances a thread of a scenario with `lines` lines."""
-    made: cpu.Step | None = None
+    last_step: cpu.Step | None = None
 
     def step(
-        result: int, refused: tuple[bool, device.Right] | None
+        result: int, refused: tuple[bool, device.Permission] | None
     ) -> tuple[str, tuple[Any, ...]] | Literal[False] | None:
-        nonlocal made
-        error = cpu.AccessError(made, *refused) if made is not None and refused is not None else None
+        nonlocal last_step
+        error = cpu.AccessError(last_step, *refused) if last_step is not None and refused is not None else None
         try:
             if error is not None:
-                made = thread.throw(error)
-            elif made is None:
-                made = next(thread)
+                last_step = thread.throw(error)
+            elif last_step is None:
+                last_step = next(thread)
             else:
-                made = thread.send(result)
+                last_step = thread.send(result)
         except StopIteration:
             return None
         except cpu.AccessError as raised:
             if raised is error:
                 return False
             raise
-        line = getattr(made, "line", None)
+        line = getattr(last_step, "line", None)
         if isinstance(line, int) and 0 <= line < 2**32 and line >= lines:
-            raise InputError(f"thread {number}: {made!r}: the scenario has {lines} lines, from 0")
-        return _named(made, cpu.__name__)
+            raise InputError(f"thread {number}: {last_step!r}: the scenario has {lines} lines, from 0")
+        return _to_native(last_step, cpu.__name__)
 
     return step

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-    from cohkit.looking import Options
+    from cohkit.search_options import SearchOptions
 
 
 def without_run(verdict: Any) -> Any:
@@ -37,7 +37,7 @@ def without_run(verdict: Any) -> Any:
     ],
 )
 def test_systems_and_models_are_looked_at_as_by_the_command(
-    options: Options, arguments: list[str], cohkit_command: Command
+    options: SearchOptions, arguments: list[str], cohkit_command: Command
 ) -> None:
     printed = json.loads(cohkit_command("check", "protocols/msi.coh", "--remotes", 2, *arguments, "--json").stdout)
     verdicts = cohkit.check(cohkit.shipped("msi"), remotes=2, **options)

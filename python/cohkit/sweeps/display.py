@@ -19,7 +19,7 @@ _MOST = 32
 _BETWEEN = "  "
 
 
-def shown(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> str:
+def format_table(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> str:
     """Format the first rows of a sweep's results, with as many columns as fit in `width` (all if `None`)."""
     first = results.head(_MOST)
     columns = [_column(_head(name, results), first[name].to_list()) for name in _names(points, results)]

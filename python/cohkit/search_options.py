@@ -6,15 +6,15 @@ import os
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cohkit._cohkit import Looking
+    from cohkit._cohkit import NativeSearchOptions
 
 
-class Options(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """Options of :func:`cohkit.check` and :func:`cohkit.check_model`.
 
     Attributes:
@@ -51,12 +51,12 @@ class Options(TypedDict, total=False):
     checkpoint_every_seconds: int
 
 
-def looking(options: Options, *, beside: Sequence[str] = ()) -> Looking:
+def native_search_options(options: SearchOptions, *, caller_options: Sequence[str] = ()) -> NativeSearchOptions:
     """Validate options before a long search, and convert them for the compiled module.
 
-    `beside` are names of options that the caller has already consumed.
+    `caller_options` are names of options that the caller has already consumed.
     """
-    _judge(options, beside)
+    _validate(options, caller_options)
     steps, checkpoint, resume = options.get("simulate_steps"), options.get("checkpoint"), options.get("resume")
     folder = resume if checkpoint is None else checkpoint
     every = options.get("checkpoint_every_seconds", 30)
@@ -78,12 +78,12 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _judge(options: Options, beside: Sequence[str]) -> None:
+def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
     for name in options:
-        if name not in Options.__annotations__:
-            there = [*beside, *Options.__annotations__]
-            known = ", ".join(f"`{option}`" for option in there)
-            raise InputError(f"there is no option `{name}`; {near(name, there)}the options are {known}")
+        if name not in SearchOptions.__annotations__:
+            known_names = [*caller_options, *SearchOptions.__annotations__]
+            known = ", ".join(f"`{option}`" for option in known_names)
+            raise InputError(f"there is no option `{name}`; {suggestion(name, known_names)}the options are {known}")
     positive = {
         "threads": options.get("threads"),
         "max_states": options.get("max_states"),
@@ -105,10 +105,10 @@ def _judge(options: Options, beside: Sequence[str]) -> None:
                 )
         if options.get("simulate_steps"):
             raise InputError("random walks keep no states: hash compaction is for searches")
-    _judge_walks(options)
+    _validate_walks(options)
 
 
-def _judge_walks(options: Options) -> None:
+def _validate_walks(options: SearchOptions) -> None:
     seed, steps = options.get("seed"), options.get("simulate_steps")
     if seed is not None and not (is_whole(seed) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is a number below 2**64, not {seed!r}")
