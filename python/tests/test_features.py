@@ -12,7 +12,24 @@ import cohkit
 if TYPE_CHECKING:
     from conftest import Command
 
-BEGIN, END = "<!-- protocols -->\n", "<!-- end -->"
+END = "<!-- end -->"
+
+
+def texts(root: Path, *, composed: bool) -> list[Path]:
+    """Give the shipped protocol files: compositions, or the others."""
+    return [file for file in sorted(root.glob("protocols/*.coh")) if ("\nuse " in file.read_text()) == composed]
+
+
+def compare(root: Path, name: str, table: str) -> None:
+    """Compare the table of this name on the page with what it should be, or write it with `UPDATE_EXPECT`."""
+    page = root / "docs/features.md"
+    begin = f"<!-- {name} -->\n"
+    head, _, rest = page.read_text().partition(begin)
+    shown, _, tail = rest.partition(END)
+    if os.environ.get("UPDATE_EXPECT"):
+        page.write_text(head + begin + table + END + tail)
+    else:
+        assert shown == table, "UPDATE_EXPECT=1 writes the page anew"
 
 
 def machines(text: Path) -> str:
@@ -36,7 +53,6 @@ def hardware(text: Path, command: Command, out: Path) -> str:
 
 def row(root: Path, text: Path, command: Command, out: Path) -> str:
     source = text.read_text()
-    title = re.search(r'^protocol \w+ "(.*)"', source, re.MULTILINE)
     promises = re.search(r"^guarantee (.*?) *(?:#.*)?$", source, re.MULTILINE)
     try:
         sizes = cohkit.construct(cohkit.read(text))["home"]
@@ -45,7 +61,7 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
         home = "rows"
     cells = [
         f"[`{text.name}`](../{text.relative_to(root)})",
-        title[1] if title else "",
+        title(source),
         promises[1] if promises else "single writer, data value",
         home,
         machines(text),
@@ -54,18 +70,32 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
+def title(text: str) -> str:
+    found = re.search(r'^protocol \w+ "(.*)"', text, re.MULTILINE)
+    return found[1] if found else ""
+
+
 def test_protocols_that_ship_do_what_the_matrix_says(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
-    page = root / "docs/features.md"
-    head, _, rest = page.read_text().partition(BEGIN)
-    shown, _, tail = rest.partition(END)
-    texts = [text for text in sorted(root.glob("protocols/*.coh")) if "\nuse " not in text.read_text()]
     table = "| Text | What it is | Promises | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
-    for text in texts:
+    for text in texts(root, composed=False):
         table += row(root, text, cohkit_command, tmp_path / text.stem)
-    if os.environ.get("UPDATE_EXPECT"):
-        page.write_text(head + BEGIN + table + END + tail)
-    else:
-        assert shown == table, "UPDATE_EXPECT=1 writes the page anew"
+    compare(root, "protocols", table)
+
+
+def test_compositions_that_ship_are_listed(root: Path) -> None:
+    table = "| Text | What it is | Composes |\n|---|---|---|\n"
+    for file in texts(root, composed=True):
+        text = file.read_text()
+        uses = re.findall(r'^use "(.*)" as (\w+)$', text, re.MULTILINE)
+        link = f"[`{file.name}`](../{file.relative_to(root)})"
+        table += f"| {link} | {title(text)} | {', '.join(f'`{used}` as `{name}`' for used, name in uses)} |\n"
+    compare(root, "compositions", table)
+
+
+def test_the_readme_names_the_protocols_that_the_hardware_takes(root: Path) -> None:
+    rows = re.findall(r"^\| \[`(.*)\.coh`\].*\| yes \|$", (root / "docs/features.md").read_text(), re.MULTILINE)
+    [sentence] = re.findall(r"^(.*) qualify; .*features\.md", (root / "README.md").read_text(), re.MULTILINE)
+    assert sorted(re.findall(r"`(.*?)`", sentence)) == rows
 
 
 def test_what_holds_a_standard_is_there(root: Path) -> None:

@@ -1,0 +1,108 @@
+"""The recipes of CONTRIBUTING.md and ARCHITECTURE.md name places that exist, and their lists are complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+# The L2 above it is abstract in its own systems, and the comparison with Rumur has no such systems.
+NOT_COMPARED_WITH_RUMUR = {"mesi-l1"}
+
+
+def section(page: Path, heading: str) -> str:
+    level = heading.partition(" ")[0]
+    found = re.search(rf"^{heading}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, f"{page.name} has no section `{heading}`"
+    return found[1]
+
+
+def missing_places(root: Path, text: str) -> list[str]:
+    """Return the files and folders that a text names in backticks and that do not exist.
+
+    A name is a path from the root or from `crates`, or the name of something in a folder that is named before it in its
+    line, or in the folder of a file that is.
+    """
+    missing = []
+    for line in text.splitlines():
+        folders = [root, root / "crates"]
+        for name in re.findall(r"`([a-z.][\w.-]*(?:/[\w.-]+)*)`", line):
+            if not re.search(r"/|\.(rs|py|md|toml)$", name) and not line.startswith("| a"):
+                continue
+            place = Path(name)
+            if "NAME" in place.name:
+                place = place.parent
+            found = [folder / place for folder in folders if (folder / place).exists()]
+            if not found:
+                missing.append(name)
+                continue
+            named = found[0]
+            folders += [named, named / "src"] if named.is_dir() else [named.parent]
+    return missing
+
+
+def recipes(root: Path) -> str:
+    return section(root / "CONTRIBUTING.md", "## Where a change goes")
+
+
+def test_places_that_the_recipes_name_exist(root: Path) -> None:
+    assert missing_places(root, recipes(root)) == []
+    assert missing_places(root, section(root / "ARCHITECTURE.md", "## Where to add things")) == []
+    links = re.findall(r"\]\(([^)#:]+)", (root / "CONTRIBUTING.md").read_text())
+    assert [link for link in links if not (root / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "3. Add its name to `crates/cohkit/src/delivered.rs`.",
+        "1. Write `specifications/NAME.coh`.",
+        "1. It goes to `crates/application/src`, with its numbers in `delivered.rs` there.",
+        "| a link layer | `links` (bits, credits, replay) |",
+        "| a kind of result | `python/cohkit/pages`: `reading.py`, `writing.py` |",
+    ],
+)
+def test_a_place_that_does_not_exist_is_found(root: Path, line: str) -> None:
+    assert len(missing_places(root, line)) == 1
+
+
+def test_commands_that_contributing_names_have_their_targets(root: Path) -> None:
+    text = (root / "CONTRIBUTING.md").read_text()
+    crates = {
+        tomllib.loads(file.read_text())["package"]["name"]: file.parent for file in root.glob("crates/*/Cargo.toml")
+    }
+    examples = re.findall(r"cargo run -p ([\w-]+) --example (\w+)", text)
+    assert examples
+    for crate, name in examples:
+        places = [crates[crate] / "examples" / place for place in (f"{name}.rs", f"{name}/main.rs")]
+        assert any(place.is_file() for place in places), f"{crate}: example {name}"
+    for name in re.findall(r"cargo test .*?--test (\w+)", text):
+        assert [*root.glob(f"crates/*/tests/{name}.rs"), *root.glob(f"crates/*/tests/{name}/main.rs")], name
+    targets = re.findall(r"^([a-z-]+):.*?##", (root / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`make ([a-z-]+)`", text)) <= set(targets)
+    for script in re.findall(r"`(tools/[\w.]+)", text):
+        assert (root / script).is_file(), script
+
+
+def test_every_shipped_protocol_is_compared_with_rumur(root: Path) -> None:
+    named = re.findall(r'"([\w-]+)"', (root / "crates/check/tests/rumur_systems.rs").read_text())
+    named += re.findall(r"(?<= )([\w-]+)/\w+", (root / "tools/soak").read_text())
+    texts = {file.stem for file in root.glob("protocols/*.coh") if "\nuse " not in file.read_text()}
+    assert texts - set(named) == NOT_COMPARED_WITH_RUMUR
+
+
+def test_pages_name_every_workload_and_application(root: Path, cohkit_command: Command) -> None:
+    listed = json.loads(cohkit_command("list", "--json").stdout)
+    pages = {"workloads": ["workloads.md"], "applications": ["applications.md", "models.md"]}
+    for kind, files in pages.items():
+        text = "".join((root / "docs" / file).read_text() for file in files)
+        names = [one["name"] for one in listed[kind]]
+        assert names
+        assert [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)] == []
