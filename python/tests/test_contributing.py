@@ -106,3 +106,19 @@ def test_pages_name_every_workload_and_application(root: Path, cohkit_command: C
         names = [one["name"] for one in listed[kind]]
         assert names
         assert [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)] == []
+
+
+def test_the_dev_container_is_built_from_the_containerfile(root: Path) -> None:
+    folder = root / ".devcontainer"
+    container = json.loads((folder / "devcontainer.json").read_text())
+    build = container["build"]
+    assert (folder / build["context"]).resolve() == root
+    file = folder / build["dockerfile"]
+    stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", file.read_text(), re.MULTILINE)
+    assert build["target"] in [name for _, name in stages]
+    # An image without a target is that of the last stage: the one for users.
+    assert stages[-1][1] != build["target"]
+    assert container["postCreateCommand"] == "make setup"
+    named = section(root / "CONTRIBUTING.md", "### Editors and the dev container")
+    extensions = re.findall(r"^\| `([\w-]+\.[\w-]+)` \|", named, re.MULTILINE)
+    assert sorted(extensions) == container["customizations"]["vscode"]["extensions"]
