@@ -1,0 +1,236 @@
+"""`tools/release`: each check passes on a repository that can be released, and fails on its own fault alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FILES = {
+    "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "1.2.3"\n',
+    "Cargo.lock": '[[package]]\nname = "one"\nversion = "1.2.3"\n[[package]]\nname = "two"\nversion = "1.2.3"\n'
+    '[[package]]\nname = "serde"\nversion = "1.0.0"\nsource = "registry"\n',
+    "crates/one/Cargo.toml": '[package]\nname = "one"\nversion.workspace = true\n',
+    "crates/two/Cargo.toml": '[package]\nname = "two"\nversion.workspace = true\n',
+    "pyproject.toml": '[project]\ndynamic = ["version"]\n[tool.maturin]\nmanifest-path = "crates/one/Cargo.toml"\n',
+    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
+    "CHANGELOG.md": "# Changelog\n\n## 1.2.3 - 2020-02-29\n\n### Added\n\n- A protocol.\n\n"
+    "## 1.0.0 - 2019-01-01\n\n- All.\n",
+    "Makefile": "site:\n\t@echo making the site\n",
+    "tools/lint_prose": "import sys\n",
+    ".ci/run": "#!/bin/sh\necho running the tests\n",
+    "records/speed.jsonl": '{"commit": "FIRST+changes", "exit": 0}\n{"commit": "FIRST", "exit": 0}\n',
+}
+TESTS = ["tests", "site"]
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def in_order(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository that can be released."""
+    made = tmp_path_factory.mktemp("release")
+    (made / "tools").mkdir()
+    shutil.copy(root / "tools/release", made / "tools")
+    git(made, "init", "--quiet")
+    git(made, "config", "user.name", "Somebody")
+    git(made, "config", "user.email", "somebody@example.org")
+    git(made, "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    first = git(made, "rev-parse", "HEAD")
+    for name, text in FILES.items():
+        file = made / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("FIRST", first))
+    (made / ".ci/run").chmod(0o755)
+    commit(made)
+    return made
+
+
+@pytest.fixture
+def repository(in_order: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(in_order, tmp_path / "copy")
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "Change files")
+
+
+def release(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "tools/release", *options]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+def outcomes(printed: str) -> dict[str, tuple[str, str]]:
+    lines = re.findall(r"^(pass|fail|skip)  (\w+) +(.*)$", printed, re.MULTILINE)
+    return {name: (result, reason) for result, name, reason in lines}
+
+
+def replace(file: str, old: str, new: str) -> Callable[[Path], None]:
+    def fault(root: Path) -> None:
+        text = (root / file).read_text()
+        assert old in text
+        (root / file).write_text(text.replace(old, new))
+        commit(root)
+
+    return fault
+
+
+def modify(root: Path) -> None:
+    (root / "Makefile").write_text("")
+    (root / "new").write_text("")
+
+
+def tag(root: Path) -> None:
+    git(root, "tag", "v1.2.3")
+
+
+def record_of_another_branch(root: Path) -> None:
+    other = git(root, "commit-tree", "HEAD^{tree}", "-m", "Begin elsewhere")
+    with (root / "records/speed.jsonl").open("a") as file:
+        file.write(f'{{"commit": "{other}"}}\n')
+    commit(root)
+
+
+def remove(file: str) -> Callable[[Path], None]:
+    def fault(root: Path) -> None:
+        (root / file).unlink()
+        commit(root)
+
+    return fault
+
+
+TOMORROW = (dt.datetime.now(tz=dt.UTC) + dt.timedelta(days=1)).date().isoformat()
+
+# The check that a fault fails, the fault, and what the reason says.
+FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
+    ("tree", modify, "2 uncommitted changes: Makefile, new"),
+    (
+        "workspace",
+        replace("crates/two/Cargo.toml", "version.workspace = true", 'version = "1.2.2"'),
+        "crates/two/Cargo.toml: version 1.2.2, in Cargo.toml 1.2.3",
+    ),
+    ("lock", replace("Cargo.lock", '"1.2.3"', '"1.2.2"'), "Cargo.lock: one: version 1.2.2, in Cargo.toml 1.2.3"),
+    ("lock", replace("Cargo.lock", '"one"', '"three"'), "Cargo.lock: one: version None"),
+    ("lock", replace("Cargo.lock", "[[package]]", "[[package"), "Expected"),
+    ("lock", remove("Cargo.lock"), "No such file"),
+    (
+        "pyproject",
+        replace("pyproject.toml", 'dynamic = ["version"]', 'version = "1.2"'),
+        "pyproject.toml: version 1.2, in Cargo.toml 1.2.3",
+    ),
+    ("pyproject", replace("pyproject.toml", '["version"]', "[]"), "`dynamic` does not name it"),
+    ("pyproject", replace("pyproject.toml", "manifest-path", "manifest"), "no entry 'manifest-path'"),
+    ("citation", replace("CITATION.cff", "\nversion: 1.2.3", "\nversion: 1.3.0"), "CITATION.cff: version 1.3.0"),
+    ("citation", replace("CITATION.cff", "\nversion: 1.2.3", ""), "CITATION.cff: version None"),
+    ("changelog", replace("CHANGELOG.md", "1.2.3", "1.2.2"), "0 sections `## 1.2.3 - YYYY-MM-DD`, expected 1"),
+    ("changelog", replace("CHANGELOG.md", "1.0.0 - 2019-01-01", "1.2.3 - 2019-01-01"), "2 sections"),
+    ("changelog", replace("CHANGELOG.md", "2020-02-29", TOMORROW), f"{TOMORROW} is in the future"),
+    ("changelog", replace("CHANGELOG.md", "2020-02-29", "2021-02-29"), "day"),
+    ("changelog", replace("CHANGELOG.md", "- A protocol.", ""), "the section of 1.2.3 has no entries"),
+    (
+        "unreleased",
+        replace("CHANGELOG.md", "# Changelog\n", "# Changelog\n\n## Unreleased\n\n- More.\n"),
+        "`## Unreleased`; replace it by the version and the date",
+    ),
+    (
+        "prose",
+        replace("tools/lint_prose", "import sys\n", "import sys\nsys.exit('play: 3 openings, at most 2')\n"),
+        "tools/lint_prose, exit status 1: play: 3 openings, at most 2",
+    ),
+    ("records", record_of_another_branch, "records/speed.jsonl:3: commit"),
+    ("records", replace("records/speed.jsonl", '"exit": 0}\n{', '"exit": 0}\n{{'), ":2: not a record with a commit"),
+    ("records", replace("records/speed.jsonl", "commit", "comit"), ":1: not a record with a commit"),
+    ("tag", tag, "v1.2.3 exists; raise the version"),
+    ("tests", replace(".ci/run", "echo running the tests", "exit 3"), ".ci/run: exit status 3"),
+    ("site", replace("Makefile", "@echo making the site", "false"), "make site: exit status 2"),
+]
+
+
+def test_a_repository_in_order_passes_and_is_not_changed(repository: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts}
+    done = release(repository)
+    found = outcomes(done.stdout)
+    assert done.returncode == 0, done.stdout
+    assert {name for name, (result, _) in found.items() if result != "pass"} == set(TESTS)
+    assert all(found[name] == ("skip", "needs --slow") for name in TESTS)
+    assert "running" not in done.stderr
+    assert {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts} == before
+    assert git(repository, "tag") == ""
+    done = release(repository, "--slow")
+    assert (done.returncode, outcomes(done.stdout)["tests"]) == (0, ("pass", ".ci/run"))
+    assert done.stderr == "running the tests\nmaking the site\n"
+
+
+@pytest.mark.parametrize(("name", "fault", "reason"), FAULTS)
+def test_each_check_fails_on_its_fault(name: str, fault: Callable[[Path], None], reason: str, repository: Path) -> None:
+    fault(repository)
+    tags = git(repository, "tag")
+    done = release(repository, "--slow", "--tag")
+    found = outcomes(done.stdout)
+    assert done.returncode == 1, done.stdout
+    assert [name for name, (result, _) in found.items() if result == "fail"] == [name], done.stdout
+    assert reason in found[name][1]
+    assert done.stdout.endswith(f"1 of {len(found)} checks failed\n")
+    assert git(repository, "tag") == tags
+    # The long checks do not start if a quick one has failed.
+    assert name in TESTS or found["tests"] == ("skip", "an earlier check failed")
+
+
+def test_every_check_has_a_fault(repository: Path) -> None:
+    assert set(outcomes(release(repository).stdout)) == {name for name, _, _ in FAULTS}
+
+
+def test_a_version_of_another_form_fails_all_checks_of_versions(repository: Path) -> None:
+    replace("Cargo.toml", "1.2.3", "1.2")(repository)
+    done = release(repository)
+    failed = {name for name, found in outcomes(done.stdout).items() if found[0] == "fail"}
+    assert (done.returncode, failed) == (1, {"workspace", "lock", "pyproject", "citation", "changelog", "tag"})
+    assert outcomes(done.stdout)["workspace"][1] == "Cargo.toml: `1.2` is not MAJOR.MINOR.PATCH"
+
+
+def test_records_are_not_judged_by_a_shallow_clone(repository: Path) -> None:
+    clone = repository.parent / "clone"
+    git(repository, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(clone))
+    done = release(clone)
+    result, reason = outcomes(done.stdout)["records"]
+    assert (done.returncode, result) == (0, "skip")
+    assert "shallow" in reason
+
+
+def test_the_tag_is_made_of_the_version(repository: Path) -> None:
+    done = release(repository, "--tag")
+    assert done.returncode == 0, done.stdout
+    assert git(repository, "tag") == "v1.2.3"
+    assert git(repository, "tag", "--list", "--format=%(contents:subject) %(objecttype)") == "Release 1.2.3 tag"
+    assert git(repository, "rev-parse", "v1.2.3^{commit}") == git(repository, "rev-parse", "HEAD")
+    assert git(repository, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("options", [["--fast"], ["1.2.3"], ["--tag=yes"], ["--ta"]])
+def test_misuse_is_named(options: list[str], repository: Path) -> None:
+    done = release(repository, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "tools/release: error: " in done.stderr
+
+
+def test_help_names_every_check(repository: Path) -> None:
+    done = release(repository, "--help")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name, _, _ in FAULTS)
+
+
+def test_versions_of_this_repository_agree(root: Path) -> None:
+    found = outcomes(release(root).stdout)
+    for name in ("workspace", "lock", "pyproject", "citation"):
+        assert found[name][0] == "pass", found[name]
+    assert found["records"][0] in ("pass", "skip"), found["records"]
