@@ -6,11 +6,11 @@
 //! Coherence is deliberately left to the crates below.
 //!
 //! ```
-//! use cohkit::{run, Console, Outcome, Terminal};
+//! use cohkit::{run, Console, ExitStatus, Terminal};
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
 //! let mut console = Console::new(&mut out, &mut err, Terminal::default(), cohkit::interrupt::never());
-//! assert_eq!(run(["cohkit", "--version"], &mut console), Outcome::Yes);
+//! assert_eq!(run(["cohkit", "--version"], &mut console), ExitStatus::Success);
 //! assert!(out.starts_with(b"cohkit "));
 //! ```
 

@@ -8,13 +8,13 @@
 //! This crate does not access files or terminals, and has no list of known equivalent mutants.
 //!
 //! ```
-//! use cohkit_mutants::{mutants, Fate, Judge};
+//! use cohkit_mutants::{mutants, MutantVerdict, Judge};
 //!
 //! let text = include_str!("../../../protocols/msi.coh");
 //! let all = mutants(text);
 //! let what = "IM_AD | Data if acks == early | early := 0 | M: to IS_D";
 //! let mutant = all.iter().find(|mutant| mutant.what == what).unwrap();
-//! assert_eq!(Judge::new(text).unwrap().fate(mutant), Fate::Refuted);
+//! assert_eq!(Judge::new(text).unwrap().fate(mutant), MutantVerdict::Refuted);
 //! ```
 
 mod bisimulation;
