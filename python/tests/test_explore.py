@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Locator, Page
 
-FAULT = "single writer: a right to write is not alone"
+FAULT = "single writer: another agent still has read or write permission"
 
 
 @pytest.fixture

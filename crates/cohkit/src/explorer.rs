@@ -298,7 +298,7 @@ mod tests {
         let view = explorer.view(&way).expect("it can be gone");
         assert_eq!(
             view["broken"],
-            "single writer: a right to write is not alone"
+            "single writer: another agent still has read or write permission"
         );
         assert_eq!(view["broken"], found["what"]);
         assert_eq!(view["next"], json!([]));

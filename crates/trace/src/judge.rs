@@ -676,7 +676,7 @@ impl Judge<'_> {
         let mut rights = line.remotes.iter().map(|remote| self.right(remote));
         let holders = rights.clone().filter(|right| *right > Right::None).count();
         if holders > 1 && rights.any(|right| right == Right::Write) {
-            return Err("single writer: a right to write is not alone".into());
+            return Err("single writer: another agent still has read or write permission".into());
         }
         for (number, remote) in line.remotes.iter().enumerate() {
             if self.right(remote) > Right::None && remote.copy != Some(line.bytes.last) {

@@ -11,7 +11,7 @@ impl<'p> System<'p> {
     pub fn properties(&mut self) -> Result<(), SystemError> {
         if self.remotes > 1 && self.facts.coherent {
             let alone = self.for_all_lines(Self::writers_are_alone);
-            let said = Violation::new("single writer", "a right to write is not alone");
+            let said = Violation::new("single writer", "another agent still has read or write permission");
             self.build.invariant(said, alone);
         }
         if self.facts.coherent {

@@ -66,7 +66,7 @@ fn a_violation_is_shown_as_a_chart() {
         .expect("starts");
     expect![[r#"
         exit code 1
-        msi remotes_2_lines_1: violated: single writer: a right to write is not alone
+        msi remotes_2_lines_1: violated: single writer: another agent still has read or write permission
           after 110 states up to symmetry, 177 transitions, depth 8
 
         cache 0                        cache 1                       directory          memory

@@ -49,7 +49,7 @@ impl<D: Data> World<D> {
         let holders = rights().filter(|&right| right > Right::None).count();
         let most = rights().max().unwrap_or(Right::None);
         if most == Right::Write && holders > 1 {
-            let what = "a right to write is not alone";
+            let what = "another agent still has read or write permission";
             return Err(Violation::new("single writer", what));
         }
         let mut copies = rights().zip(&line.remotes);

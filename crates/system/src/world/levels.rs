@@ -570,7 +570,7 @@ pub(super) fn judge(
     let holders: usize = below.clone().map(|held| held.holders).sum();
     let two_below = most(&mut below.clone().map(|held| held.most)) == Right::Write && holders > 1;
     if two_above || two_below {
-        let what = "a right to write is not alone";
+        let what = "another agent still has read or write permission";
         return Err(Violation::new("single writer", what));
     }
     if below.into_iter().any(|held| held.old) {
