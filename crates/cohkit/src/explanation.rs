@@ -15,12 +15,12 @@ pub(crate) fn text(explanation: &Explanation) -> String {
         unlisted,
         still,
     } = explanation;
-    let mut text = list("who waits there", waits.clone(), 0);
+    let mut text = list("agents waiting in this state", waits.clone(), 0);
     let why = |blocked: &Blocked| match &blocked.why {
         Some(why) => format!("{}: {why}", blocked.rule),
         None => format!("{}: {}", blocked.rule, blocked.fails.join("; ")),
     };
-    let heading = "what does not hold there, of each rule's guard";
+    let heading = "failed guard conditions, by rule";
     text += &list(heading, blocked.iter().map(why).collect(), *unlisted);
     if let Some(Still {
         states,

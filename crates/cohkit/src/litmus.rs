@@ -851,9 +851,11 @@ impl Judged {
             (None, Model::Rc | Model::Armv8 | Model::RiscV) => {
                 format!("{name} under {}: ", model)
             }
-            (None, Model::Sc) => format!("{name} on memory that acts at once, cores in order: "),
+            (None, Model::Sc) => {
+                format!("{name} on sequentially consistent memory, cores in order: ")
+            }
             (None, Model::Tso) => {
-                format!("{name} on memory that acts at once, cores with store buffers: ")
+                format!("{name} on sequentially consistent memory, cores with store buffers: ")
             }
         };
         let _ = match &self.found {
@@ -895,7 +897,7 @@ impl Judged {
             Found::TooMany => {
                 writeln!(
                     text,
-                    "undecided: there are more states; `--max-states N` visits more"
+                    "undecided: state limit reached; raise it with `--max-states N`"
                 )
             }
             Found::Lacks(what) | Found::Cannot(what) => writeln!(text, "undecided: {what}"),

@@ -59,7 +59,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
             let help = Some(
                 "write the home as a policy; what is constructed from it lets memory take its time",
             );
-            return Err(wrong("its memory acts at once", home.span, help));
+            return Err(wrong("it assumes zero-latency memory", home.span, help));
         }
     };
     let rom = Rom::new(&source.protocol, &home)

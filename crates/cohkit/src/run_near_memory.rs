@@ -89,7 +89,7 @@ pub(crate) fn run(
             }
             Some(RunOutcome::Stuck(what)) => {
                 outside.say(&format!(
-                    "error: {shown}: nothing will ever happen: the host waits for {what}\n{}",
+                    "error: {shown}: deadlock: the host waits for {what}\n{}",
                     stand((file, image), &machine, &channels)
                 ));
                 outcome = ExitStatus::Violated;

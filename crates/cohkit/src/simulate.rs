@@ -724,7 +724,7 @@ fn recorded(
         let what = format!("a region of {region} has no meaning for {}", trace.name);
         return Err(NotRun::input(
             what,
-            "a trace says itself what is accessed; leave the region away",
+            "`--region` does not apply to a trace, which lists its own addresses; remove the option",
         ));
     }
     let most = request.accesses.unwrap_or(u64::MAX);

@@ -243,7 +243,7 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: Shape("SB+polas"),
-        says: "a copy that may be read is old",
+        says: "a readable copy is stale",
     },
     Fault {
         what: "an acquire does not wait for earlier releases",

@@ -439,7 +439,7 @@ impl Simulation {
                 let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
                 let idle = self.now.saturating_sub(self.progress) / 1000;
                 let issued = issued / 1000;
-                format!("no access has been performed for {idle} ns; the oldest was issued at {issued} ns{whose}")
+                format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{whose}")
             }
             None if self.behind.is_some() => match open.first() {
                 Some((_, what)) => format!("{what}, and nothing else is left to do"),

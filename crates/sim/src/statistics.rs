@@ -568,12 +568,12 @@ impl Counters {
         ),
         (
             "stalls_no_way",
-            "times an access found its set full of lines that could not go yet",
+            "times an access found no evictable way in its set",
             Value::Count(self.stalls[Stall::NoWay as usize]),
         ),
         (
             "stalls_left",
-            "times a controller left a message in its channel",
+            "times a controller stalled a message",
             Value::Count(self.stalls[Stall::Left as usize]),
         ),
         ("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", Value::Count(self.stalls[Stall::UnitSlot as usize])),

@@ -494,7 +494,7 @@ fn broken_contracts_are_reported_by_name() {
     }
     expect_test::expect![[r#"
         answers twice: contract of an application, line 3, 211 ns: breaker answers a read that is not open
-        never answers: no progress, line 3, 211 ns: no access has been performed for 0 ns; the oldest was issued at 128 ns: breaker has not answered a read
+        never answers: no progress, line 3, 211 ns: no access was performed for 0 ns; the oldest was issued at 128 ns: breaker has not answered a read
         answers short: contract of an application, line 3, 211 ns: breaker gives a line of 3 words; lines have 16
         unlocks: contract of an application, line 3, 211 ns: breaker unlocks what it has not locked
         accepts: contract of an application, line 3, 211 ns: breaker accepts a write that is not open

@@ -167,11 +167,11 @@ pub fn stores(facts: &ProtocolFacts) -> &'static str {
 }
 
 /// A partial write is performed in a stale copy, so the rest of the line loses an earlier write.
-pub const WRITTEN_WHILE_OLD: &str = "a store is performed in an old copy";
+pub const WRITTEN_WHILE_OLD: &str = "a partial store is performed on a stale copy";
 
 /// A read begins while a response that may complete it, with stale data, is already in flight.
 pub const ANSWERED_BEFORE: &str =
-    "a read begins while what may answer it is on its way with an old copy";
+    "a read starts while a stale response that could complete it is in flight";
 
 /// A message carries a stale copy to an access that uses it without caching it.
 fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {

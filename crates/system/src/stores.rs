@@ -175,13 +175,13 @@ pub const MISSES_OWN: &str = "a read does not find an earlier store of the same 
 
 /// Violation: another store is performed within an atomic access.
 pub const SPLIT: &str =
-    "another store to the line is performed between the read and the write of an atomic access";
+    "another store to the line is performed between the read and the write of an atomic";
 
 /// Violation: an atomic access gets a copy that contains its own store.
-pub const READS_OWN: &str = "an atomic access is answered with a copy that has its own store";
+pub const READS_OWN: &str = "an atomic is answered with a copy that contains its own store";
 
 /// Violation: an atomic access gets a stale copy.
-pub const READS_OLD: &str = "an atomic access is answered with an old copy";
+pub const READS_OLD: &str = "an atomic is answered with a stale copy";
 
 /// Creates a violation of the program order of one line.
 pub fn program_order(what: &str) -> Violation {

@@ -11,12 +11,15 @@ impl<'p> System<'p> {
     pub fn properties(&mut self) -> Result<(), SystemError> {
         if self.remotes > 1 && self.facts.coherent {
             let alone = self.for_all_lines(Self::writers_are_alone);
-            let said = Violation::new("single writer", "another agent still has read or write permission");
+            let said = Violation::new(
+                "single writer",
+                "another agent still has read or write permission",
+            );
             self.build.invariant(said, alone);
         }
         if self.facts.coherent {
             let current = self.for_all_lines(Self::copies_are_current);
-            let said = Violation::new("data value", "a copy that may be read is old");
+            let said = Violation::new("data value", "a readable copy is stale");
             self.build.invariant(said, current);
         }
         if self.device.is_some() {

@@ -360,7 +360,7 @@ impl<'p> System<'p> {
                     reads.into_iter().collect(),
                     vec![
                         assert(
-                            Violation::new("data value", "memory is read while it is old"),
+                            Violation::new("data value", "memory is read while it is stale"),
                             of_memory.clone(),
                         ),
                         current.clone().set(of_memory.clone()),

@@ -416,7 +416,7 @@ fn a_request_that_never_completes_is_explained() {
     let (_, end) = out.rsplit_once("\n\n").expect("a chart and what follows");
     expect![[r#"
         the end:
-          who waits there:
+          agents waiting in this state:
             cache in MI_A waits for PutAck from the directory on channel forward, line 0
             cache in MI_A waits for PutAck from the directory on channel forward, line 1
     "#]]

@@ -138,7 +138,7 @@ fn a_home_without_a_place_in_hardware_is_refused() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the hardware cannot hold this home: its memory acts at once
+            error: the hardware cannot hold this home: it assumes zero-latency memory
               --> ../../protocols/msi.coh:78:6
                |
             78 | home directory {
@@ -444,7 +444,7 @@ fn machines_whose_home_is_no_hardware_are_refused() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the hardware cannot hold this home: its memory acts at once
+            error: the hardware cannot hold this home: it assumes zero-latency memory
               --> ../../protocols/msi.coh:78:6
                |
             78 | home directory {

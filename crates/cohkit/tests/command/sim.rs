@@ -395,7 +395,7 @@ fn a_run_without_progress_is_given_up_with_its_chart() {
     let (code, out, _) = sim(&[&run[..], &["--set", "patience=100ns"]].concat());
     assert_eq!(code, 3);
     assert!(
-        out.contains("\ngiven up: no progress: no access has been performed for "),
+        out.contains("\ngiven up: no progress: no access was performed for "),
         "{out}"
     );
     assert!(out.contains("and waits for DataShared"), "{out}");
@@ -1189,7 +1189,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
         (
             b"load 0",
             &["--region", "1MiB"],
-            "error: a region of 1MiB has no meaning for trace:my.trace\n  help: a trace says itself what is accessed; leave the region away\n",
+            "error: a region of 1MiB has no meaning for trace:my.trace\n  help: `--region` does not apply to a trace, which lists its own addresses; remove the option\n",
         ),
         (
             b"load 0",

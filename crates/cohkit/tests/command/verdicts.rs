@@ -600,7 +600,7 @@ fn random_walks_say_how_to_walk_again() {
                  at[3]: thinking -> has_left
                  taken[3]: false -> true
 
-              what does not hold there, of each rule's guard:
+              failed guard conditions, by rule:
                 take the left fork (p=0): at[p] = thinking; !taken[p]
                 take the left fork (p=1): at[p] = thinking; !taken[p]
                 take the left fork (p=2): at[p] = thinking; !taken[p]

@@ -277,7 +277,7 @@ const FAULTS: &[Fault] = &[
         "all copies but one are awaited",
         "WxWxLy+RxAyRx+Rx",
         &[("A F G | Gone if owed > 1 |", "A F G | Gone if owed > 2 |")],
-        "a copy that may be read is old",
+        "a readable copy is stale",
     ),
     fault(
         SO,

@@ -256,7 +256,7 @@ impl Simulation {
             utilisation,
             reason: match slow {
                 Some((_, share)) => format!("cores have no place for more accesses, {:.1} % of whose time is this", 100.0 * share),
-                None => "cores have no place for more accesses, and no part is most of the time of these".into(),
+                None => "cores are at their limit of outstanding accesses; no single component dominates the latency".into(),
             },
         }
     }

@@ -55,7 +55,7 @@ impl<D: Data> World<D> {
         let mut copies = rights().zip(&line.remotes);
         let current = |copy| self.data.current(number, copy);
         if !copies.all(|(right, remote)| right == Right::None || current(&remote.copy)) {
-            return Err(Violation::data_value("a copy that may be read is old"));
+            return Err(Violation::data_value("a readable copy is stale"));
         }
         if let Lock::Held(right) = line.lock {
             let excludes = match right {

@@ -574,7 +574,7 @@ pub(super) fn judge(
         return Err(Violation::new("single writer", what));
     }
     if below.into_iter().any(|held| held.old) {
-        return Err(Violation::data_value("a copy that may be read is old"));
+        return Err(Violation::data_value("a readable copy is stale"));
     }
     Ok(())
 }

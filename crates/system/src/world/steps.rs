@@ -910,7 +910,7 @@ impl<D: Data> World<D> {
                     return Err(read_under_lock().into());
                 }
                 if !self.data.current(line, &memory) {
-                    return Err(Violation::data_value("memory is read while it is old").into());
+                    return Err(Violation::data_value("memory is read while it is stale").into());
                 }
                 self.line(line).operation = Operation::Sampled(memory);
             }
