@@ -7,7 +7,8 @@
 //! Both are plain state machines. The same code is therefore simulated with time and real data, and explored by the
 //! checker in every order of events. A [`Contract`](contract::Contract) monitors an application from outside.
 //!
-//! The crate depends on no simulator, checker, files or terminals, and on no protocol by name.
+//! The crate does not know `sim`, `play`, `check` or any protocol by name, and neither clocks nor files: time reaches
+//! an application as a number, and lines as words.
 //!
 //! Example: an application that takes a line back whenever the CPU acquires write permission for it:
 //!

@@ -1,5 +1,23 @@
-//! Foundations shared by all crates: typed list positions, counts with nouns, message sequences, and hints to processor
-//! and operating system about memory.
+//! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints.
+//!
+//! [`index!`] declares the type of the positions in one list. [`words`] has counts with nouns and suggestions for
+//! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
+//! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system.
+//!
+//! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
+//!
+//! ```
+//! use cohkit_base::words::{counted, did_you_mean};
+//!
+//! cohkit_base::index!(/** Position of a message in its list. */ MessageId(u16));
+//!
+//! let messages = ["GetS", "GetM", "PutM"];
+//! assert_eq!(messages[MessageId(2).index()], "PutM");
+//! assert_eq!(counted(messages.len() as u64, "message"), "3 messages");
+//! assert_eq!(counted(1u8, "message"), "1 message");
+//! // One letter differs from `PutM`, and at least two from the others.
+//! assert_eq!(did_you_mean("PutX", messages), "did you mean `PutM`? ");
+//! ```
 
 mod index;
 pub mod memory;

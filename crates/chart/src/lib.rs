@@ -4,8 +4,8 @@
 //! single arrow. A message that other steps overtake leaves its sender in one row and reaches its receiver in a later
 //! one, connected by a line. Steps that the home cannot observe are drawn with a dot.
 //!
-//! The crate has no notion of protocols: names and states are plain text. The caller decides whether the terminal
-//! supports colours and Unicode.
+//! The crate does not know `protocol` or any engine: names and states are plain text. The caller decides whether the
+//! terminal supports Unicode.
 //!
 //! ```
 //! use cohkit_chart::{text, Text};

@@ -7,8 +7,9 @@
 //! [`elf`] reads programs. [`channel`] verifies untrusted programs, [`Confined`] restricts them to their grants, and
 //! [`system`] serves their calls.
 //!
-//! A core has no notion of coherence, files or the rest of Cohkit. It calls a [`Memory`], which may answer "wait", and
-//! returns exceptions as values. No instruction bits and no address cause a panic.
+//! The crate does not know coherence, caches, host files or any other crate of the workspace. A core calls a
+//! [`Memory`], which may answer "wait", and returns exceptions as values. No instruction bits and no address cause a
+//! panic.
 //!
 //! ```
 //! use cohkit_riscv::{Extensions, Flat, Hart};
