@@ -7,6 +7,28 @@
 //! The front end accepts every text that either of the language's two checkers accepts. Where these disagree, a
 //! [`Dialect`] selects one. Reals, probabilities and functions in C++ are rejected by name; functions that change the
 //! state are rejected in guards and properties.
+//!
+//! The crate does not know how a model is searched, and it knows neither `check` nor files: `cohkit_engine` searches
+//! the models, and the caller reads the text. Of protocols it uses the spans and the diagnostics alone.
+//!
+//! ```
+//! use cohkit_engine::{check, Options, Outcome, Property};
+//! use cohkit_murphi::{read, Dialect};
+//!
+//! let text = r#"
+//! var count: 0..3;
+//! startstate begin count := 0; end;
+//! rule "increment" count < 3 ==> begin count := count + 1; end;
+//! rule "reset" count = 3 ==> begin count := 0; end;
+//! invariant "at most two" count <= 2;
+//! "#;
+//! let read = read("counter", text, Dialect::Any).expect("the text has no errors");
+//! let report = check(&read.model, &Options::default()).expect("the model is sound");
+//! let Outcome::Violated { property, trace, .. } = report.outcome else { panic!("no violation") };
+//! assert_eq!(property, Property::Invariant("at most two".into()));
+//! let rules: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
+//! assert_eq!(rules, ["increment"; 3]); // 0, 1, 2, 3
+//! ```
 
 use cohkit_engine::model::Model;
 

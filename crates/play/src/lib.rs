@@ -1,5 +1,6 @@
 //! Exploration of a scenario: applications behind a home, with threads, in every order of events.
 //!
+//! [`explore`] visits every state of an [`ExplorationModel`] and returns its [`Ending`].
 //! The simulator runs a [`Scenario`] with time. Here, its application and its threads take part in an exhaustive
 //! search: messages overtake each other as their channels allow, memory has arbitrary latency, and caches evict at any
 //! time. Both execute the same code, so a violation found here also exists there.
@@ -13,6 +14,38 @@
 //!
 //! A state is a Rust value and not packed, because an application's state may be of any type. The search suits some
 //! hundred thousand states, not a hundred million.
+//!
+//! The crate does not know time or finite models: it uses neither `sim` nor `engine` nor `check`.
+//!
+//! ```
+//! use cohkit_application::shared_table::SharedTable;
+//! use cohkit_play::{explore, Ending, ExplorationModel};
+//! use cohkit_protocol::{construct::construct, text::parse};
+//!
+//! // The device and a thread of the CPU increment the same word, once each.
+//! let scenario = SharedTable {
+//!     rows: 1, contended: 1000, cached: false,
+//!     device: Some(1), engines: 1, outstanding: 1,
+//!     thread: Some(1), threads: 1,
+//! };
+//! let ending = |text: &str| {
+//!     let protocol = parse(text).expect("the file has no errors");
+//!     let construction = construct(&protocol).expect("there is a home");
+//!     let (home, rights) = (&construction.controller(1), &construction.rights(1));
+//!     explore(&ExplorationModel {
+//!         protocol: &protocol, home, rights, scenario: &scenario,
+//!         remotes: 1, lines: 1, words: 1, units: 1, waiting: 1, reads: 1, most_states: 10_000,
+//!     })
+//! };
+//! let eci = include_str!("../../../protocols/eci.coh");
+//! assert!(matches!(ending(eci), Ending::Verified { .. }));
+//!
+//! // A CPU that swaps its answers: the home takes a line that the CPU has written for clean.
+//! let swapped = eci.replace("send AckDirty ", "send _").replace("send AckClean ", "send AckDirty ");
+//! let swapped = swapped.replace("send _", "send AckClean ");
+//! let Ending::Violated { steps, .. } = ending(&swapped) else { panic!("no violation") };
+//! assert_eq!(steps.last().unwrap(), "line 0: the home takes AckClean from cpu");
+//! ```
 
 mod state;
 

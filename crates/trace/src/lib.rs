@@ -1,9 +1,11 @@
 //! Trace checker: tests whether a trace conforms to the tables of a protocol, and whether memory was coherent.
 //!
 //! A trace is a message sequence as drawn in charts: sends, receives, local actions and state changes. Models,
-//! simulations and hardware in lockstep all write traces in this form, and [`judge`] checks all of them. The checker is
-//! independent of their origin. It shares no code with the executors except the parsed protocol: [`table`] interprets
-//! rows a second time.
+//! simulations and hardware in lockstep all write traces in this form. [`traces`] reads them from JSON, and [`judge()`]
+//! checks each of them.
+//!
+//! The crate does not know `system`, `engine`, `check`, `sim` or `rtl`, the executors that write traces. It shares only
+//! the parsed protocol with them: [`table`] interprets rows a second time.
 //!
 //! Checked properties:
 //!
@@ -18,6 +20,33 @@
 //!   written in the copy. If the protocol also promises a memory model, and the home performs all writes, no agent
 //!   observes a line older than it has observed or written before.
 //! * A trace that claims to end at rest leaves nothing outstanding.
+//!
+//! ```
+//! use cohkit_protocol::{protocol::Home, text::parse};
+//! use cohkit_trace::{judge, traces};
+//!
+//! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
+//! let Home::Controller(home) = &msi.home else { panic!("the home is a policy") };
+//! // A load that misses: a request, and the line without acknowledgements to wait for.
+//! let miss = r#"{"agents": ["cache", "directory"], "at_rest": true, "steps": [
+//!   {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},
+//!   {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 1, "flight": 0}},
+//!   {"agent": 0, "visible": false, "action": {"kind": "becomes", "state": "IS_D"}},
+//!   {"agent": 1, "visible": true, "action": {"kind": "receive", "message": "GetS", "from": 0, "flight": 0}},
+//!   {"agent": 1, "visible": true, "action": {"kind": "send", "message": "Data(acks=0)", "to": 0, "flight": 1}},
+//!   {"agent": 1, "visible": true, "action": {"kind": "becomes", "state": "S sharers={cache}"}},
+//!   {"agent": 0, "visible": false, "action": {"kind": "receive", "message": "Data(acks=0)", "from": 1, "flight": 1}},
+//!   {"agent": 0, "visible": false, "action": {"kind": "becomes", "state": "S"}}
+//! ]}"#;
+//! let verdict = |text: &str| {
+//!     let trace = &traces(text).expect("the trace is JSON")[0];
+//!     judge(&msi, home, &trace.sequence, trace.at_rest)
+//! };
+//! let summary = verdict(miss).expect("the trace conforms");
+//! assert_eq!((summary.rows, summary.messages), (3, 2));
+//! // A directory that announces an acknowledgement that no sharer will send: the fifth step is wrong.
+//! assert_eq!(verdict(&miss.replace("acks=0", "acks=1")).unwrap_err().step, 5);
+//! ```
 
 mod bytes;
 mod judge;
