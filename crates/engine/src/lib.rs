@@ -6,8 +6,8 @@
 //!
 //! Modules:
 //!
-//! - [`model`] with [`build`]: the form of models, and their construction in Rust; [`validate`], [`order`] and
-//!   [`visit`] check and traverse it;
+//! - [`model`] with [`build`]: the form of models, and their construction in Rust; [`validate`] and [`visit`]
+//!   check and traverse it;
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
 //! - machine code (private): the same code, compiled in process for large searches;
 //! - [`search`]: breadth-first search; counts and counterexamples do not depend on the number of threads;
@@ -19,9 +19,12 @@
 //!   interpreter.
 //!
 //! Higher layers make models: front ends for texts, and the crate that lowers protocols.
-//! A model may carry [`model::Note`]s, and a renderer that turns them and the states of a trace into a [`story`].
+//! A model may carry [`model::Note`]s, and a renderer that turns them and the states of a trace into
+//! [`trace_events`].
 //! The search ignores notes.
-//! The engine does not model time, probability or fairness.
+//!
+//! The crate does not know `protocol` or `murphi`, the two sources of its models, and neither files nor terminals. It
+//! does not model time, probability or fairness.
 //!
 //! # Example
 //!
