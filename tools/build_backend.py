@@ -44,8 +44,8 @@ SCRIPTS.mkdir(parents=True, exist_ok=True)
 Settings = Mapping[str, Any] | None
 
 
-def asked(settings: Settings, profile: str) -> argparse.Namespace:
-    """Read what of maturin's options the command is built with, too."""
+def build_options(settings: Settings, profile: str) -> argparse.Namespace:
+    """Return the options of maturin that apply to the command as well."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--profile", default=profile)
     parser.add_argument("--target")
@@ -56,7 +56,7 @@ def asked(settings: Settings, profile: str) -> argparse.Namespace:
 
 
 def lay_command(options: argparse.Namespace) -> None:
-    """Build the command with the profile and the target that maturin is told to use, and lay it ready."""
+    """Build the command with the profile and target of maturin, and copy it into the data folder."""
     build, target = "build", options.target
     if options.zig:
         # zig links against the C library of the version that the wheel's tag names.
@@ -93,11 +93,11 @@ def lighten(wheel: pathlib.Path) -> None:
 
 def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
     requires: list[str] = maturin.get_requires_for_build_wheel(settings)
-    return [*requires, "ziglang", "cargo-zigbuild"] if asked(settings, "release").zig else requires
+    return [*requires, "ziglang", "cargo-zigbuild"] if build_options(settings, "release").zig else requires
 
 
 def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
-    lay_command(asked(settings, "release"))
+    lay_command(build_options(settings, "release"))
     name: str = maturin.build_wheel(directory, settings, metadata)
     if sys.platform == "linux":
         lighten(pathlib.Path(directory) / name)
@@ -105,7 +105,7 @@ def build_wheel(directory: str, settings: Settings = None, metadata: str | None 
 
 
 def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
-    lay_command(asked(settings, "dev"))
+    lay_command(build_options(settings, "dev"))
     name: str = maturin.build_editable(directory, settings, metadata)
     return name
 

@@ -17,7 +17,7 @@ from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.explorer import Explorer, serve
 from cohkit.files import write
 from cohkit.pages import report
-from cohkit.pages.reading import left_out
+from cohkit.pages.reading import omitted_compositions
 from cohkit.plots import FORMATS
 from cohkit.reproduce import ReproduceRequest, reproduce
 from cohkit.sweeps.command import run as sweep
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 YES, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
 _MOST = 2**64
 
-_ABOUT = """\
+_DESCRIPTION = """\
 Runs published tables and figures, and prints the published numbers beside ours.
 Each of ours was fitted to the published one, predicted blind, that is before it
 was seen, or made when it was known. Where the table says `kept` no published
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce = commands.add_parser(
         "reproduce",
         help="run published tables and figures",
-        description=_ABOUT,
+        description=_DESCRIPTION,
         epilog=f"Experiments:\n{_list(80)}\n{_EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -240,7 +240,7 @@ def _reproduce(options: argparse.Namespace, command: str) -> None:
 def _report(options: argparse.Namespace) -> None:
     out = options.out or str(Path(options.folder) / "report.html")
     write(Path(out), report(options.folder).encode())
-    for name in left_out(Path(options.folder)):
+    for name in omitted_compositions(Path(options.folder)):
         sys.stderr.write(f"note: {name} composes other texts and has no tables; those of the texts it uses have\n")
     sys.stdout.write(f"report: {out}\n")
 

@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 from cohkit import _cohkit
 from cohkit.errors import Error, InputError, TextError, UnavailableError, call
 from cohkit.pages import SCRIPTS, page
-from cohkit.pages.assembly import assembled
+from cohkit.pages.assembly import assemble
 from cohkit.pages.reading import Part
-from cohkit.protocols import given
+from cohkit.protocols import load_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 # Maximum number of states to visit in the search for a violation; some hundred bytes each.
-MOST = 300_000
+MAX_STATES = 300_000
 # Maximum length of a path. Every browser can send an address of this length.
-_LONGEST = 500
+_MAX_STEPS = 500
 
 
 class Explorer:
@@ -54,14 +54,14 @@ class Explorer:
 
     def read(self) -> None:
         """Reload the protocol if its text has changed."""
-        protocol = given(self._name)
+        protocol = load_protocol(self._name)
         with self._lock:
             if getattr(self, "protocol", None) != protocol:
                 make = _cohkit.Exploration
                 self._of = call(protocol.file, make, protocol, system=self._system, size=self._size)
                 self.protocol: Protocol = protocol
 
-    def view(self, way: Sequence[int]) -> dict[str, Any]:
+    def view(self, path: Sequence[int]) -> dict[str, Any]:
         """Return the state at the end of a path: a list of choices, each from those offered before.
 
         Raises:
@@ -75,19 +75,19 @@ class Explorer:
         ['GetS: cache 0 to directory']
 
         """
-        if len(way) > _LONGEST:
-            raise InputError(f"a way has at most {_LONGEST} steps")
-        view: dict[str, Any] = json.loads(call(self.protocol.file, self._of.view, list(way)))
+        if len(path) > _MAX_STEPS:
+            raise InputError(f"a way has at most {_MAX_STEPS} steps")
+        view: dict[str, Any] = json.loads(call(self.protocol.file, self._of.view, list(path)))
         return view
 
-    def nearest_violation(self, most: int = MOST) -> dict[str, Any]:
-        """Return the path to the nearest violation, visiting at most `most` states."""
-        found: dict[str, Any] = json.loads(self._of.nearest_wrong(most))
+    def nearest_violation(self, max_states: int = MAX_STATES) -> dict[str, Any]:
+        """Return the path to the nearest violation, visiting at most `max_states` states."""
+        found: dict[str, Any] = json.loads(self._of.nearest_wrong(max_states))
         return found
 
     def page(self) -> str:
         """Return the page: tables and text of the protocol, and the available choices."""
-        data = assembled([Part("text", self.protocol.file, self.protocol)])
+        data = assemble([Part("text", self.protocol.file, self.protocol)])
         data["parts"].insert(
             0, {"kind": "explore", "id": "explore", "title": "Step by step", "file": self.protocol.file}
         )
@@ -106,21 +106,21 @@ class _Handler(BaseHTTPRequestHandler):
         """Respond with the page, a view, or the path to the nearest violation."""
         # Reject other host names, through which a foreign page could send requests (DNS rebinding).
         if self.headers.get("Host") not in self.hosts:
-            self._answer(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
+            self._respond(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
             return
         address = urlsplit(self.path)
         answers: dict[str, Callable[[], tuple[str, str]]] = {
             "/": self._page,
-            "/view": lambda: ("application/json", json.dumps(self.explorer.view(_way(address.query)))),
+            "/view": lambda: ("application/json", json.dumps(self.explorer.view(_parse_path(address.query)))),
             "/wrong": lambda: ("application/json", json.dumps(self.explorer.nearest_violation())),
         }
         if address.path not in answers:
-            self._answer(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(answers)}\n")
+            self._respond(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(answers)}\n")
             return
         try:
-            self._answer(HTTPStatus.OK, *answers[address.path]())
+            self._respond(HTTPStatus.OK, *answers[address.path]())
         except InputError as error:
-            self._answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
+            self._respond(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
 
     def _page(self) -> tuple[str, str]:
         """Return the page for the current text, or its errors."""
@@ -132,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
             return "text/html", f"<!doctype html><title>{title}</title><pre>{what}</pre>"
         return "text/html", self.explorer.page()
 
-    def _answer(self, status: HTTPStatus, kind: str, text: str) -> None:
+    def _respond(self, status: HTTPStatus, kind: str, text: str) -> None:
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Suppress the log of requests."""
 
 
-def _way(query: str) -> list[int]:
+def _parse_path(query: str) -> list[int]:
     [text] = parse_qs(query, keep_blank_values=True).get("way", [""])[:1]
     words = [word for word in text.split(",") if word]
     # A longer number cannot be a choice.

@@ -61,7 +61,7 @@ def page(record: dict[str, Any], published: Published) -> str:
     """Write the page from a record of `--run`."""
     commit = record["commit"]
     parts = [HEAD.format(commit=f"{commit[:7]}{commit[40:]}")]
-    compared = {name: _compared(name, record["result"], published) for name in EXPERIMENTS}
+    compared = {name: _compare(name, record["result"], published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
     parts.append(_summary(everything))
     parts += [_section(name, rows, published) for name, rows in compared.items() if rows]
@@ -75,7 +75,7 @@ def page(record: dict[str, Any], published: Published) -> str:
     return "\n".join(parts)
 
 
-def _compared(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
+def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
     """Return the rows of an experiment with a published value."""
     ours = [
         Measurement(row["name"], row["ours"], row["unit"], row["key"], steady=row["steady"])

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def writing(file: str | os.PathLike[str]) -> Iterator[None]:
+def name_file_in_errors(file: str | os.PathLike[str]) -> Iterator[None]:
     """Add the file name to operating system errors that lack one.
 
-    >>> from cohkit.files import writing
-    >>> with writing("full.json"):
+    >>> from cohkit.files import name_file_in_errors
+    >>> with name_file_in_errors("full.json"):
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
     ...
@@ -48,13 +48,13 @@ def write(path: Path, content: bytes) -> None:
     A symbolic link is followed. A device or a pipe is written to directly.
     """
     path = path.resolve() if path.is_symlink() else path
-    with writing(path):
+    with name_file_in_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
-    with writing(path), _new_file(path.parent) as new:
+    with name_file_in_errors(path), _new_file(path.parent) as new:
         try:
             new.write(content)
             new.flush()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, suggestion
-from cohkit.protocols import decoded, executed
+from cohkit.protocols import decode, load_executable
 from cohkit.results import load
 from cohkit.search_options import is_whole
 
@@ -78,19 +78,23 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     ('yes', 4, 'tso')
 
     """
-    _judge(options)
+    _validate(options)
     name, text, on = os.fspath(test), options.get("text"), options.get("protocol")
     if text is None and _is_file(test):
-        text = decoded(name, Path(name).read_bytes())
+        text = decode(name, Path(name).read_bytes())
     program = call(name, _cohkit.Litmus, name, text)
-    protocol = None if on is None else executed(on)
+    protocol = None if on is None else load_executable(on)
     told = call(
-        name if protocol is None else protocol.file, _cohkit.litmus, program, protocol=protocol, how=_how(options)
+        name if protocol is None else protocol.file,
+        _cohkit.litmus,
+        program,
+        protocol=protocol,
+        how=_native_options(options),
     )
     return types.Litmus.of(load(told))
 
 
-def _how(options: Options) -> LitmusRun:
+def _native_options(options: Options) -> LitmusRun:
     gives_up, most, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
     kinds = options.get("kinds")
     return {
@@ -113,17 +117,17 @@ def _is_file(test: str | os.PathLike[str]) -> bool:
     return not isinstance(test, str) or path.suffix == ".litmus" or "/" in test or path.exists()
 
 
-def _judge(options: Options) -> None:
+def _validate(options: Options) -> None:
     for name in options:
         if name not in Options.__annotations__:
             known = ", ".join(f"`{option}`" for option in Options.__annotations__)
             meant = suggestion(name, Options.__annotations__)
             raise InputError(f"there is no option `{name}`; {meant}the options are {known}")
-    _judge_numbers(options)
-    _judge_runs(options)
+    _validate_numbers(options)
+    _validate_runs(options)
 
 
-def _judge_numbers(options: Options) -> None:
+def _validate_numbers(options: Options) -> None:
     numbers = {
         "gives_up": (options.get("gives_up"), 0, 2**8),
         "max_states": (options.get("max_states"), 1, 2**63),
@@ -135,7 +139,7 @@ def _judge_numbers(options: Options) -> None:
             raise InputError(f"`{name}` is a number from {low} to {beyond - 1}, not {value!r}")
 
 
-def _judge_runs(options: Options) -> None:
+def _validate_runs(options: Options) -> None:
     if isinstance(options.get("kinds"), str):
         raise InputError("`kinds` is a list with a kind for each thread")
     if options.get("protocol") is None:

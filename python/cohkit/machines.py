@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, suggestion
 from cohkit.old_names import old_method
-from cohkit.protocols import decoded
+from cohkit.protocols import decode
 from cohkit.results import load
 from cohkit.types import Platform
-from cohkit.units import Quantity, written
+from cohkit.units import Quantity, format_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,9 +50,9 @@ class Machine:
         if not isinstance(name, str | os.PathLike):
             told = "`cohkit.platform` tells of one, and `cohkit.Machine` makes one that runs"
             raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {told}")
-        self._take(os.fspath(name), None, {})
+        self._load(os.fspath(name), None, {})
 
-    def _take(self, name: str, text: Text, settings: dict[str, str]) -> None:
+    def _load(self, name: str, text: Text, settings: dict[str, str]) -> None:
         text = _read(name) if text is None else text
         self._name, self._text, self._settings = name, text, settings
         told = [f"{name}={value}" for name, value in settings.items()]
@@ -77,9 +77,9 @@ class Machine:
             InputError: the quantity does not exist, or does not accept the value.
 
         """
-        told = {name: written(value) for name, value in settings.items()}
+        told = {name: format_quantity(value) for name, value in settings.items()}
         other = object.__new__(Machine)
-        other._take(self._name, self._text, self._settings | told)
+        other._load(self._name, self._text, self._settings | told)
         return other
 
     changed = old_method("changed", with_settings)
@@ -112,7 +112,7 @@ class Machine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments, including the text of the file."""
-        return _again, (self._name, self._text, self._settings)
+        return _rebuild, (self._name, self._text, self._settings)
 
     def __repr__(self) -> str:
         """Return the name, and the changed quantities."""
@@ -129,7 +129,7 @@ def _read(name: str) -> Text:
     device, joined, host = name.partition("+")
     if joined and not Path(name).exists():
         return _read(device), _read(host)
-    return decoded(name, Path(name).read_bytes()) if name.endswith(".toml") else None
+    return decode(name, Path(name).read_bytes()) if name.endswith(".toml") else None
 
 
 def _native(name: str, text: Text) -> _cohkit.Machine:
@@ -139,7 +139,7 @@ def _native(name: str, text: Text) -> _cohkit.Machine:
     return call(name, _cohkit.Machine, name, text)
 
 
-def _again(name: str, text: Text, settings: dict[str, str]) -> Machine:
+def _rebuild(name: str, text: Text, settings: dict[str, str]) -> Machine:
     machine = object.__new__(Machine)
-    machine._take(name, text, settings)
+    machine._load(name, text, settings)
     return machine

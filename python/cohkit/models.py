@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from cohkit import _cohkit, types
 from cohkit.errors import call
-from cohkit.protocols import decoded
+from cohkit.protocols import decode
 from cohkit.results import load
 from cohkit.search_options import native_search_options, whole_numbers
 
@@ -45,7 +45,7 @@ def check_model(
 
     """
     name = os.fspath(file)
-    text = decoded(name, Path(file).read_bytes()) if text is None else text
+    text = decode(name, Path(file).read_bytes()) if text is None else text
     search_options = native_search_options(options)
     verdict = call(
         name,

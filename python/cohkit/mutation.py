@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cohkit import types
 from cohkit.errors import InputError
 from cohkit.native import run_json
-from cohkit.protocols import given
+from cohkit.protocols import load_protocol
 from cohkit.results import Records, records
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def mutants(
         if value is not None and value < (name in ("--every", "--threads")):
             raise InputError(f"`{name.removeprefix('--')}` is not {value}")
     words = [word for name, value in numbers.items() if value is not None for word in (name, value)]
-    found, _ = run_json(["mutants", given(protocol), *words])
+    found, _ = run_json(["mutants", load_protocol(protocol), *words])
     return records(types.Mutant.of, found)

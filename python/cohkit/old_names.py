@@ -31,6 +31,20 @@ OLD_NAMES = {
         "WordsRead": "ReadCompletion",
     },
     "cohkit.published": {"Ours": "Measurement", "Said": "Claim", "Standing": "Provenance"},
+    "cohkit.types": {
+        "Limit": "Bottleneck",
+        "LitmusEnd": "LitmusOutcome",
+        "Moment": "AccessStep",
+        "Slowest": "SlowestAccess",
+        "Spent": "LatencyTotal",
+        "SpentPart": "PartLatency",
+        "SpentStep": "StepLatency",
+        "Stretch": "Interval",
+        "Taken": "MessageTraffic",
+        "Travelled": "LinkTraffic",
+        "Unfinished": "UndecidedQuestion",
+        "Walks": "RandomWalks",
+    },
 }
 """New names by module and old name."""
 

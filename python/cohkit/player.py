@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
-from cohkit.protocols import executed
+from cohkit.protocols import load_executable
 from cohkit.results import Records, load, records
 from cohkit.scenario import Scenario, resource_count, start
 from cohkit.search_options import is_whole
 from cohkit.simulator import default_protocol, machine
-from cohkit.units import written
+from cohkit.units import format_quantity
 
 if TYPE_CHECKING:
     import os
@@ -155,12 +155,12 @@ def play_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_ready(request) for request in plays]
+    ready = [_compile_request(request) for request in plays]
     done = call("", _cohkit.play, ready, threads=threads, progress=progress)
     return records(types.Play.of, load(done))
 
 
-def _ready(request: Request) -> _cohkit.Play:
+def _compile_request(request: Request) -> _cohkit.Play:
     """Validate a play, and fill in default values."""
     options: dict[str, Any] = {
         "platform": None,
@@ -188,12 +188,12 @@ def _ready(request: Request) -> _cohkit.Play:
     options["seed"] = int(seed)
     for name in ("time", "warm_up"):
         if options[name] is not None:
-            options[name] = written(options[name], unit="ns")
+            options[name] = format_quantity(options[name], unit="ns")
     on = machine(options.pop("platform"))
     protocol = options.pop("protocol")
-    protocol = default_protocol(on) if protocol is None else executed(protocol)
+    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
-    settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
+    settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
     application = options.pop("application")
     scenario = None

@@ -149,7 +149,7 @@ def _rows(text: str) -> int:
     return text.count("\n") + 1 if text else 0
 
 
-def _styled() -> Any:  # noqa: ANN401 -- of matplotlib
+def _style_context() -> Any:  # noqa: ANN401 -- of matplotlib
     require()
     import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
 
@@ -175,7 +175,7 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
         UnavailableError: matplotlib is not installed.
 
     """
-    with _styled():
+    with _style_context():
         canvas = _Canvas(title, foot, form)
         names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
         units = dict(zip(dict.fromkeys(row["unit"] for row in rows), axis.split("; "), strict=True))
@@ -186,11 +186,11 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
         panels = canvas.panels(len(names), columns, 1.45, sharey=alike)
         spans_of = {span.name: span for span in spans}
         for place, (axes, name) in enumerate(zip(panels, names, strict=True)):
-            here = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == name]
-            _panel(axes, here, spans_of)
+            in_panel = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == name]
+            _panel(axes, in_panel, spans_of)
             axes.set_title(textwrap.fill(name, 24))
             if not alike or place % columns == 0:
-                axes.set_ylabel(units[here[0][1]["unit"]])
+                axes.set_ylabel(units[in_panel[0][1]["unit"]])
         return canvas.drawn(("published", _BOUND, "ours", NOT_STEADY, _WHISKER))
 
 
@@ -222,12 +222,12 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
         UnavailableError: matplotlib is not installed.
 
     """
-    with _styled():
+    with _style_context():
         canvas = _Canvas(title, foot, form)
         points = [row for row in rows if is_point(row)]
         units = list(dict.fromkeys(row["unit"] for row in points))
         panels = canvas.panels(len(units), 1, 1.7, sharex=True)
-        series = _told_apart(all_series(points), logarithmic)
+        series = _distinguish(all_series(points), logarithmic)
         for axes, unit, label in zip(panels, units, axis.split("; "), strict=True):
             axes.set_ylabel(label)
             for one, (style, colour) in zip(series, _styles(), strict=False):
@@ -273,15 +273,15 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
         UnavailableError: matplotlib is not installed.
 
     """
-    with _styled():
+    with _style_context():
         canvas = _Canvas(title, foot, form)
         [axes] = canvas.panels(1, 1, 2.1)
-        for one, (style, colour) in zip(_told_apart(all_series(rows), logarithmic), _styles(), strict=False):
-            [here] = one.panels.values()
+        for one, (style, colour) in zip(_distinguish(all_series(rows), logarithmic), _styles(), strict=False):
+            [in_panel] = one.panels.values()
             # A constant value is a single step.
-            places, values = [0.0, *map(place_of, here)], [here[0]["ours"], *(row["ours"] for row in here)]
+            places, values = [0.0, *map(place_of, in_panel)], [in_panel[0]["ours"], *(row["ours"] for row in in_panel)]
             axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
-            for row in here:
+            for row in in_panel:
                 if row["published"] is not None:
                     axes.plot(row["published"], place_of(row), "x", color="black", markersize=5, label="published")
         axes.set_xlabel(axis)
@@ -315,9 +315,9 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
     series: dict[str, dict[str, list[Result]]] = {}
     units = list(dict.fromkeys(row["unit"] for row in rows))
     for unit in units:
-        here = [row for row in rows if row["unit"] == unit]
-        last = {row["name"].split()[-1] for row in here}
-        for row in here:
+        in_panel = [row for row in rows if row["unit"] == unit]
+        last = {row["name"].split()[-1] for row in in_panel}
+        for row in in_panel:
             name = row["name"].partition(", ")[2]
             # The common last word of a panel's names identifies the panel.
             if len(units) > 1 and len(last) == 1 and " " in name:
@@ -326,29 +326,29 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
     return [_Series(name, panels) for name, panels in series.items()]
 
 
-def _told_apart(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
+def _distinguish(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
     """Merge series that would cover each other, and join their names."""
     values = [row["ours"] for one in series for rows in one.panels.values() for row in rows]
     least = 0 if "y" in logarithmic else max(values, default=0)
     apart: list[tuple[_Series, list[str]]] = []
     for one in series:
         for other, names in apart:
-            if _on_top(one, other, least):
+            if _overlap(one, other, least):
                 names.append(one.name)
                 break
         else:
             apart.append((one, [one.name]))
-    return [one._replace(name=_joined(names)) for one, names in apart]
+    return [one._replace(name=_join_names(names)) for one, names in apart]
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Join the names of a line; a common beginning appears only once."""
     words = [name.split(", ") for name in names]
-    alike = sum(1 for _ in itertools.takewhile(lambda at: len(set(at)) == 1, zip(*words, strict=False)))
+    alike = sum(1 for _ in itertools.takewhile(lambda position: len(set(position)) == 1, zip(*words, strict=False)))
     return " = ".join([names[0], *(", ".join(of_one[alike:]) or ", ".join(of_one) for of_one in words[1:])])
 
 
-def _on_top(one: _Series, other: _Series, least: float) -> bool:
+def _overlap(one: _Series, other: _Series, least: float) -> bool:
     if one.panels.keys() != other.panels.keys():
         return False
     pairs = [(one.panels[unit], other.panels[unit]) for unit in one.panels]
@@ -368,23 +368,23 @@ def _plain(value: float, _: object) -> str:
     return f"{value:g}"
 
 
-def _curve(axes: Axes, here: Sequence[Result], name: str, style: str, colour: str) -> None:
-    if not here:
+def _curve(axes: Axes, in_panel: Sequence[Result], name: str, style: str, colour: str) -> None:
+    if not in_panel:
         return
-    places = [place_of(row) for row in here]
-    axes.plot(places, [row["ours"] for row in here], style, color=colour, marker="o", label=name)
-    for place, row in zip(places, here, strict=True):
+    places = [place_of(row) for row in in_panel]
+    axes.plot(places, [row["ours"] for row in in_panel], style, color=colour, marker="o", label=name)
+    for place, row in zip(places, in_panel, strict=True):
         if row["published"] is not None:
             axes.plot(place, row["published"], "x", color=colour, markersize=5, clip_on=False, label="published")
         if row["use"] == NOT_STEADY:
             axes.plot(place, row["ours"], "o", color="black", markersize=5, fillstyle="none", label=NOT_STEADY)
 
 
-def _panel(axes: Axes, here: Sequence[tuple[Measurement, Result]], spans: Mapping[str, Span]) -> None:
-    upright = len(here) > _BESIDE
-    for place, (ours, row) in enumerate(here):
+def _panel(axes: Axes, in_panel: Sequence[tuple[Measurement, Result]], spans: Mapping[str, Span]) -> None:
+    upright = len(in_panel) > _BESIDE
+    for place, (ours, row) in enumerate(in_panel):
         theirs = row["published"]
-        at = place if theirs is None else place + _WIDTH / 2 + 0.02
+        position = place if theirs is None else place + _WIDTH / 2 + 0.02
         label = _short(ours.value)
         if theirs is not None:
             left = place - _WIDTH / 2 - 0.02
@@ -397,27 +397,29 @@ def _panel(axes: Axes, here: Sequence[tuple[Measurement, Result]], spans: Mappin
             label += f"\n{row['error']:+.1%}"
         not_steady = row["use"] == NOT_STEADY
         if ours.parts:
-            _stack(axes, at, ours.parts)
+            _stack(axes, position, ours.parts)
         else:
-            [bar] = axes.bar(at, ours.value, _WIDTH, color=_OURS, label=NOT_STEADY if not_steady else "ours")
+            [bar] = axes.bar(position, ours.value, _WIDTH, color=_OURS, label=NOT_STEADY if not_steady else "ours")
             if not_steady:
                 bar.set(hatch="////", edgecolor="white")
         if span := spans.get(ours.name):
-            beside = at + _WIDTH / 2 + 0.06
+            beside = position + _WIDTH / 2 + 0.06
             low, high = (end.ours for end in span.ends())
             axes.plot([beside, beside], [low, high], color="black", linewidth=0.7, marker="_")
             axes.plot(beside, span.ours, color="black", linewidth=0.7, marker="o", markersize=2, label=_WHISKER)
         if row["bound"] is not None:
-            axes.plot([at - _WIDTH, at + _WIDTH], [row["bound"]] * 2, color="black", linewidth=1, label=_BOUND)
-        _write(axes, at, ours.value, label, upright=upright)
-    names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in here]
-    axes.set_xticks(range(len(here)), names)
+            axes.plot(
+                [position - _WIDTH, position + _WIDTH], [row["bound"]] * 2, color="black", linewidth=1, label=_BOUND
+            )
+        _write(axes, position, ours.value, label, upright=upright)
+    names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in in_panel]
+    axes.set_xticks(range(len(in_panel)), names)
     axes.tick_params(axis="x", length=0, labelrotation=90 if upright else 0, labelsize=_SMALL if upright else 7)
-    axes.set_xlim(-0.6, len(here) - 0.4)
+    axes.set_xlim(-0.6, len(in_panel) - 0.4)
     axes.margins(y=0.4 if upright else 0.22)
 
 
-def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
+def _stack(axes: Axes, position: float, parts: Mapping[str, float]) -> None:
     """Draw a sum as a stack of its parts, merged by component."""
     sums: dict[str, float] = {}
     for name, value in parts.items():
@@ -428,7 +430,7 @@ def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
         if value < _VISIBLE * sum(sums.values()):
             continue
         label = f"ours: {_WORDS.get(component, component)}"
-        axes.bar(at, value, _WIDTH, bottom=bottom, color=_PARTS[component], label=label)
+        axes.bar(position, value, _WIDTH, bottom=bottom, color=_PARTS[component], label=label)
         bottom += value
 
 
@@ -436,8 +438,8 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _write(axes: Axes, at: float, top: float, text: str, *, upright: bool = False) -> None:
+def _write(axes: Axes, position: float, top: float, text: str, *, upright: bool = False) -> None:
     axes.annotate(
-        text, (at, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL,
+        text, (position, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL,
         rotation=90 if upright else 0,
     )  # fmt: skip

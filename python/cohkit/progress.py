@@ -37,13 +37,13 @@ class Bar:
         """Start the operation."""
         return self
 
-    def __call__(self, done: int, of: int) -> None:
+    def __call__(self, done: int, total: int) -> None:
         """Show that `done` of `of` units are complete."""
         now = time.monotonic()
         if not self._shown or now < self._last + _BETWEEN_S:
             return
         self._last = now
-        share = done / max(of, 1)
+        share = done / max(total, 1)
         room = shutil.get_terminal_size().columns - _NAME_AND_NUMBERS
         length = max(_SHORTEST, min(_LONGEST, room))
         bar = "█" * round(share * length)

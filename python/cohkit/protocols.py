@@ -56,37 +56,37 @@ def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
         elif name in compositions():
             said = f"no such file; `cohkit.composition({name!r})` gives the text that ships, which composes others"
         raise FileNotFoundError(error.errno, said, name) from None
-    return parse(decoded(name, data), file=name)
+    return parse(decode(name, data), file=name)
 
 
-def decoded(file: str, data: bytes) -> str:
+def decode(file: str, data: bytes) -> str:
     """Return the text of a file.
 
     Raises:
         TextError: the file is not text in UTF-8.
 
-    >>> from cohkit.protocols import decoded
-    >>> decoded("wide.coh", "protocol".encode("utf-16"))
+    >>> from cohkit.protocols import decode
+    >>> decode("wide.coh", "protocol".encode("utf-16"))
     Traceback (most recent call last):
     ...
     cohkit.errors.TextError: error: wide.coh:1:1: this is a text in UTF-16; save it in UTF-8
 
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise _no_text(file, 1, 1, "this is a text in UTF-16", "save it in UTF-8")
+        raise _text_error(file, 1, 1, "this is a text in UTF-16", "save it in UTF-8")
     if b"\r" in data and b"\n" not in data:
         what, remedy = "its lines end in carriage returns alone", "save it with the line ends of Unix or Windows"
-        raise _no_text(file, 1, data.index(b"\r") + 1, what, remedy)
+        raise _text_error(file, 1, data.index(b"\r") + 1, what, remedy)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         what = f"this is not a text: byte {error.start} is not UTF-8"
-        raise _no_text(file, line, column, what, "a text is a plain file in UTF-8") from None
+        raise _text_error(file, line, column, what, "a text is a plain file in UTF-8") from None
 
 
-def _no_text(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
+def _text_error(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
     return TextError(
         file,
         [
@@ -154,10 +154,10 @@ def shipped_names() -> list[str]:
     ['back-invalidate', 'ccix', 'cxl-bias', 'cxl-cache']
 
     """
-    return _named(composing=False)
+    return _shipped_by_kind(composing=False)
 
 
-def _named(*, composing: bool) -> list[str]:
+def _shipped_by_kind(*, composing: bool) -> list[str]:
     texts = ((file, text) for file, text in _cohkit.shipped() if file.startswith(_FOLDER))
     return sorted(Path(file).stem for file, text in texts if _cohkit.composes(text) == composing)
 
@@ -170,7 +170,7 @@ def compositions() -> list[str]:
     ['cxl-type2', 'eci-both', 'two-level']
 
     """
-    return _named(composing=True)
+    return _shipped_by_kind(composing=True)
 
 
 def compose(text: str, *, file: str = "<text>") -> Composition:
@@ -211,7 +211,7 @@ def composition(name: str | os.PathLike[str]) -> Composition:
         there = compositions()
         said = f"no such file, nor a text that ships; {suggestion(found, there)}there are {', '.join(there)}"
         raise FileNotFoundError(error.errno, said, found) from None
-    return compose(decoded(found, data), file=found)
+    return compose(decode(found, data), file=found)
 
 
 def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System]:
@@ -226,11 +226,12 @@ def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System
 
     """
     return Records(
-        types.System(name=name, remotes=remotes, lines=lines) for name, remotes, lines in given(protocol).systems
+        types.System(name=name, remotes=remotes, lines=lines)
+        for name, remotes, lines in load_protocol(protocol).systems
     )
 
 
-def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
+def load_protocol(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     """Return a protocol, given as such, by the path of its file, or by the name of a shipped one.
 
     Raises:
@@ -239,8 +240,8 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
         OSError: the file cannot be read.
 
     >>> import cohkit
-    >>> from cohkit.protocols import given
-    >>> given("msi") == cohkit.shipped("msi")
+    >>> from cohkit.protocols import load_protocol
+    >>> load_protocol("msi") == cohkit.shipped("msi")
     True
 
     """
@@ -250,16 +251,16 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
         raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
     if _composes(Path(protocol)):
         raise InputError(f"{protocol} composes others: `cohkit.composition` gives it, and this takes one protocol")
-    return _one(protocol, shipped_names())
+    return _load_file_or_shipped(protocol, shipped_names())
 
 
-def _one(name: str | os.PathLike[str], names: list[str]) -> Protocol:
+def _load_file_or_shipped(name: str | os.PathLike[str], names: list[str]) -> Protocol:
     # A file takes precedence over a shipped protocol.
     meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
     return shipped(meant[0]) if meant and not Path(name).exists() else _read(name, names)
 
 
-def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
+def load_executable(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
     """Return the protocol or composition that a machine executes, given as such or by name.
 
     Raises:
@@ -267,15 +268,15 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
         InputError: the argument is the text of a protocol instead of a path, or a Murphi model.
         OSError: the file cannot be read.
 
-    >>> from cohkit.protocols import executed
-    >>> [executed(name).name for name in ("msi", "two-level")]
+    >>> from cohkit.protocols import load_executable
+    >>> [load_executable(name).name for name in ("msi", "two-level")]
     ['msi', 'two_level']
 
     """
     if isinstance(protocol, Composition | Protocol):
         return protocol
     if "\n" in str(protocol):
-        return given(protocol)
+        return load_protocol(protocol)
     if _composes(Path(protocol)):
         return composition(protocol)
     if Path(protocol).suffix == ".m":
@@ -283,7 +284,7 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
             f"{protocol}: a Murphi model is no protocol text; "
             "the command `check` takes it, without a sweep, and `cohkit.check_model`"
         )
-    return _one(protocol, sorted([*shipped_names(), *compositions()]))
+    return _load_file_or_shipped(protocol, sorted([*shipped_names(), *compositions()]))
 
 
 def _composes(name: Path) -> bool:
@@ -326,12 +327,12 @@ def check(
     ('verified', 4348, 14821)
 
     """
-    protocol = executed(protocol)
+    protocol = load_executable(protocol)
     if isinstance(systems, str):
         systems = [systems]
     names = None if systems is None else list(systems)
     search_options = native_search_options(options, caller_options=("systems", "remotes", "lines", "capacity"))
-    size = sized(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
+    size = validate_size(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
             protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=search_options
@@ -351,7 +352,7 @@ def check(
     return records(types.Verdict.of, map(whole_numbers, verdicts))
 
 
-def sized(
+def validate_size(
     protocol: Protocol | Composition,
     *,
     systems: Sequence[str] | None = None,
@@ -365,8 +366,8 @@ def sized(
         InputError: a number is out of range, or does not apply to this protocol.
 
     >>> import cohkit
-    >>> from cohkit.protocols import sized
-    >>> sized(cohkit.shipped("msi"), remotes=3)
+    >>> from cohkit.protocols import validate_size
+    >>> validate_size(cohkit.shipped("msi"), remotes=3)
     (3, 1)
 
     """
@@ -382,12 +383,12 @@ def sized(
     return _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
 
 
-def _number(name: str, number: int | None, most: int) -> int:
-    """Return a number after checking that it is from 1 to `most`; 1 if it is not given."""
+def _number(name: str, number: int | None, maximum: int) -> int:
+    """Return a number after checking that it is from 1 to `maximum`; 1 if it is not given."""
     if number is None:
         return 1
-    if not (is_whole(number) and 1 <= number <= most):
-        raise InputError(f"`{name}` is 1 to {most}, not {number!r}")
+    if not (is_whole(number) and 1 <= number <= maximum):
+        raise InputError(f"`{name}` is 1 to {maximum}, not {number!r}")
     return number
 
 
@@ -419,7 +420,7 @@ def table(
     """
     if agent not in ("home", "remote"):
         raise InputError(f"`agent` is 'home' or 'remote', not {agent!r}")
-    protocol = given(protocol)
+    protocol = load_protocol(protocol)
     result = call(protocol.file, _cohkit.table, protocol, home=agent == "home", merged=merged)
     return types.Table.of(_ordered(load(result)))
 
@@ -447,7 +448,7 @@ def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction
     True
 
     """
-    protocol = given(protocol)
+    protocol = load_protocol(protocol)
     result = call(protocol.file, _cohkit.construct, protocol)
     if result is None:
         raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")

@@ -242,7 +242,7 @@ def _table(result: ReproduceResult, conditions: Conditions) -> str:
         text += "\n" + _sensitivity_table(result, conditions)
     if result.experiment.note:
         text += f"\n{result.experiment.note}"
-    if result.experiment.left_out:
+    if result.experiment.omissions:
         text += textwrap.fill(_omissions(result), 120) + "\n"
     return text
 
@@ -278,7 +278,7 @@ def _legend(result: ReproduceResult) -> str:
 
 
 def _omissions(result: ReproduceResult) -> str:
-    return f"Left out: {result.experiment.left_out}."
+    return f"Left out: {result.experiment.omissions}."
 
 
 def _parts_table(ours: Sequence[Measurement]) -> str:
@@ -326,7 +326,7 @@ def _plot(result: ReproduceResult, request: ReproduceRequest) -> bytes:
     experiment = result.experiment
     title = _limited_title(experiment.headline or experiment.title, result, request.conditions)
     words = [f"As published: {remark}." for remark in result.remarks]
-    foot = " ".join([*words, *([_omissions(result)] if experiment.left_out else [])])
+    foot = " ".join([*words, *([_omissions(result)] if experiment.omissions else [])])
     if experiment.along:
         draw = plots.shares if experiment.shares else plots.lines
         return draw(

@@ -95,8 +95,8 @@ class Field:
 def fields(kind: type[Record]) -> dict[str, Field]:
     """Return the declared keys of a kind of records.
 
-    >>> from cohkit.types import LitmusEnd
-    >>> [key for key, field in fields(LitmusEnd).items() if field.required]
+    >>> from cohkit.types import LitmusOutcome
+    >>> [key for key, field in fields(LitmusOutcome).items() if field.required]
     ['values', 'fulfils', 'allowed']
 
     """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cohkit import types
 from cohkit.native import run_json
-from cohkit.protocols import given
+from cohkit.protocols import load_protocol
 from cohkit.results import Records, records
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def emit(protocol: Protocol | str | os.PathLike[str], *, out: str | os.PathLike[
         OSError: the folder cannot be written.
 
     """
-    [emitted], _ = run_json(["rtl", "emit", given(protocol), "--out", Path(out).absolute()])
+    [emitted], _ = run_json(["rtl", "emit", load_protocol(protocol), "--out", Path(out).absolute()])
     return types.EmittedHome.of(emitted)
 
 
@@ -68,7 +68,7 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
     """
     words: list[object] = ["--seed", seed, "--seeds", seeds, "--messages", messages, "--spoil", spoil]
     words += [] if shape is None else ["--shape", shape]
-    [ran], _ = run_json(["rtl", "test", given(protocol), *words, *_build(build)])
+    [ran], _ = run_json(["rtl", "test", load_protocol(protocol), *words, *_build(build)])
     return types.Lockstep.of(ran)
 
 
@@ -86,7 +86,7 @@ def synth(
 
     """
     numbers = ",".join(map(str, units))
-    found, _ = run_json(["rtl", "synth", given(protocol), "--units", numbers, *_build(build)])
+    found, _ = run_json(["rtl", "synth", load_protocol(protocol), "--units", numbers, *_build(build)])
     return records(types.Synthesis.of, found)
 
 
@@ -114,7 +114,7 @@ def measure(
     """
     numbers = {"--units": units, "--outstanding": outstanding, "--lines": lines}
     words = [word for name, value in numbers.items() if value is not None for word in (name, value)]
-    [measured], _ = run_json(["rtl", "measure", given(protocol), *words, *_build(build)])
+    [measured], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_build(build)])
     return types.HomeMeasurements.of(measured)
 
 

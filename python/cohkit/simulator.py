@@ -12,10 +12,10 @@ from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, suggestion
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
-from cohkit.protocols import executed
+from cohkit.protocols import load_executable
 from cohkit.results import Records, load, records
 from cohkit.search_options import is_whole
-from cohkit.units import written
+from cohkit.units import format_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -199,7 +199,7 @@ def simulate_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_ready(request) for request in simulations]
+    ready = [_compile_request(request) for request in simulations]
     done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
     return records(types.Simulation.of, load(done))
 
@@ -217,13 +217,13 @@ def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: s
 
 def default_protocol(on: _cohkit.Machine) -> Protocol | Composition:
     """Return the default protocol of a platform."""
-    return _kept(json.loads(on.json())["protocol"])
+    return _shipped_protocol(json.loads(on.json())["protocol"])
 
 
 @functools.cache
-def _kept(name: str) -> Protocol | Composition:
+def _shipped_protocol(name: str) -> Protocol | Composition:
     """Return a shipped protocol, cached because it in turn caches its home."""
-    return executed(name)
+    return load_executable(name)
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:
@@ -248,7 +248,7 @@ def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
     raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {makes}")
 
 
-def _ready(request: Request) -> _cohkit.Simulation:
+def _compile_request(request: Request) -> _cohkit.Simulation:
     """Validate a simulation, and fill in default values."""
     options: dict[str, Any] = {
         "platform": None,
@@ -279,11 +279,11 @@ def _ready(request: Request) -> _cohkit.Simulation:
             options[name] = _whole(name, options[name], low, high)
     protocol = options.pop("protocol")
     on = machine(options.pop("platform"))
-    protocol = default_protocol(on) if protocol is None else executed(protocol)
+    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
-    settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
+    settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:
-        options["region"] = written(options["region"], unit="B")
+        options["region"] = format_quantity(options["region"], unit="B")
     workload, recorded = _work(options.pop("workload"))
     return call(
         protocol.file,

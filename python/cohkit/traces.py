@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit import types
 from cohkit.native import Text, run_json
-from cohkit.protocols import decoded, given
+from cohkit.protocols import decode, load_protocol
 from cohkit.results import Records, records
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def trace(
 
     """
     if isinstance(traces, str | os.PathLike):
-        text = Text(os.fspath(traces), decoded(os.fspath(traces), Path(traces).read_bytes()))
+        text = Text(os.fspath(traces), decode(os.fspath(traces), Path(traces).read_bytes()))
     else:
         text = Text("traces.json", json.dumps(traces))
     sized = [word for name, value in (sizes or {}).items() for word in ("--size", f"{name}={value}")]
-    found, _ = run_json(["trace", text, "--protocol", given(protocol), *sized])
+    found, _ = run_json(["trace", text, "--protocol", load_protocol(protocol), *sized])
     return records(types.TraceVerdict.of, found)

@@ -3,8 +3,9 @@
 If a result lacks a key, the attribute is `None`.
 """
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from cohkit.old_names import resolver
 from cohkit.results import Record, Records
 
 
@@ -114,7 +115,7 @@ class Coverage(Record):
     rows: Records[RowCoverage]
 
 
-class Walks(Record):
+class RandomWalks(Record):
     """Result of random walks."""
 
     seed: int
@@ -145,7 +146,7 @@ class ProgramBounds(Record):
     sizes: Records[SystemSizes]
 
 
-class Unfinished(Record):
+class UndecidedQuestion(Record):
     """A search for progress that stopped at a limit."""
 
     question: str
@@ -172,10 +173,10 @@ class Verdict(Record):
     notes: list[str]
     programs: int | None = None
     bounds: ProgramBounds | None = None
-    unfinished: Unfinished | None = None
+    unfinished: UndecidedQuestion | None = None
     coverage: Coverage | None = None
     omission_probability: float | None = None
-    walks: Walks | None = None
+    walks: RandomWalks | None = None
     run: dict[str, Any]
 
 
@@ -194,7 +195,7 @@ class ModelVerdict(Record):
     counterexample: Counterexample | None
     coverage: Coverage | None = None
     omission_probability: float | None = None
-    walks: Walks | None = None
+    walks: RandomWalks | None = None
     run: dict[str, Any]
 
 
@@ -302,20 +303,20 @@ class Failure(Record):
     sequence: Sequence
 
 
-class Stretch(Record):
+class Interval(Record):
     """A quarter of the counted events: their number, and its duration in nanoseconds."""
 
     count: int
     ns: float
 
 
-class Quarter(Stretch):
+class Quarter(Interval):
     """A quarter of the accesses of a run, with the number of lines held in caches at its end."""
 
     lines_cached: int
 
 
-class Spent(Record):
+class LatencyTotal(Record):
     """Time of accesses: total in picoseconds; mean and slowest access in nanoseconds."""
 
     total_ps: int
@@ -323,19 +324,19 @@ class Spent(Record):
     slowest_ns: float | None
 
 
-class SpentPart(Spent):
+class PartLatency(LatencyTotal):
     """Time that accesses spent in one part of the machine."""
 
     name: str
 
 
-class SpentStep(SpentPart):
+class StepLatency(PartLatency):
     """Time that accesses spent in one step, and the part of the machine that the step belongs to."""
 
     part: str
 
 
-class Moment(Record):
+class AccessStep(Record):
     """An interval of an access: its step, and the message in flight or waiting, if any."""
 
     step: str
@@ -344,7 +345,7 @@ class Moment(Record):
     ns: float
 
 
-class Slowest(Record):
+class SlowestAccess(Record):
     """The slowest access, with the steps that took its time, in order."""
 
     access: str
@@ -352,7 +353,7 @@ class Slowest(Record):
     line: int
     issued_ns: float
     latency_ns: float
-    way: Records[Moment]
+    way: Records[AccessStep]
 
 
 class Resource(Record):
@@ -366,7 +367,7 @@ class Resource(Record):
     works: bool
 
 
-class Limit(Record):
+class Bottleneck(Record):
     """The bottleneck of the access rate, with the reason."""
 
     name: str
@@ -378,12 +379,12 @@ class Explanation(Record):
     """Breakdown of the access latency: `parts` add up to `latency`, and so do `steps`."""
 
     accesses: int
-    latency: Spent
-    parts: Records[SpentPart]
-    steps: Records[SpentStep]
-    slowest: Slowest | None
+    latency: LatencyTotal
+    parts: Records[PartLatency]
+    steps: Records[StepLatency]
+    slowest: SlowestAccess | None
     resources: Records[Resource]
-    limit: Limit
+    limit: Bottleneck
 
 
 class BouncingLine(Record):
@@ -425,7 +426,7 @@ class Simulation(Record):
     run: dict[str, Any]
 
 
-class Taken(Record):
+class MessageTraffic(Record):
     """Traffic of one message type: on the links between hosts, and on the meshes inside them."""
 
     between: int
@@ -444,7 +445,7 @@ class Times(Record):
     distribution: list[tuple[float, int]]
 
 
-class Travelled(Record):
+class LinkTraffic(Record):
     """Traffic on the links of the caching agents of one kind, in both directions."""
 
     messages: int
@@ -466,14 +467,14 @@ class Play(Record):
     window_ns: float | None
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
-    courses: dict[str, Records[Stretch] | None] | None
+    courses: dict[str, Records[Interval] | None] | None
     times_ns: dict[str, Times] | None
-    links: dict[str, Travelled] | None
+    links: dict[str, LinkTraffic] | None
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None
     statistics: dict[str, float] | None
     messages: dict[str, int] | None
-    traffic: dict[str, Taken] | None
+    traffic: dict[str, MessageTraffic] | None
     quarters: Records[Quarter] | None
     failure: Failure | None
     warnings: list[str]
@@ -555,7 +556,7 @@ class LinkRates(Record):
     dma: LinkDma | None
 
 
-class LitmusEnd(Record):
+class LitmusOutcome(Record):
     """An outcome of a litmus test. Simulator runs also report how often it was `seen`, and the first `seed` with it."""
 
     values_: dict[str, int]
@@ -578,7 +579,7 @@ class Litmus(Record):
     outcome: Literal["yes", "no", "violated", "undecided"]
     expected: bool | None = None
     reason: str | None
-    ends: Records[LitmusEnd]
+    ends: Records[LitmusOutcome]
     allowed: int
     states: int | None = None
     sequence: Sequence | None = None
@@ -672,3 +673,7 @@ class HomeMeasurements(Record):
     latencies: list[dict[str, Any]]
     traffic: list[dict[str, Any]]
     run: dict[str, Any]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = resolver(__name__)

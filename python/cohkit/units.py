@@ -57,17 +57,17 @@ class Quantity(NamedTuple):
         1500.0
 
         """
-        (dimension, scale), (other, other_scale) = _known(self.unit), _known(unit)
+        (dimension, scale), (other, other_scale) = _lookup(self.unit), _lookup(unit)
         if dimension != other:
             raise InputError(f"{self.value:g} {self.unit} is a {dimension}, where a {other} such as 1 {unit} is needed")
         return self.value * scale / other_scale
 
 
-def written(value: float | str | Quantity, *, unit: str = "") -> str:
+def format_quantity(value: float | str | Quantity, *, unit: str = "") -> str:
     """Format a value as an option; a number without a unit gets this one.
 
-    >>> from cohkit.units import Quantity, written
-    >>> written(1 << 20, unit="B"), written("1MiB", unit="B"), written(Quantity(2.0, "ms"))
+    >>> from cohkit.units import Quantity, format_quantity
+    >>> format_quantity(1 << 20, unit="B"), format_quantity("1MiB", unit="B"), format_quantity(Quantity(2.0, "ms"))
     ('1048576B', '1MiB', '2ms')
 
     """
@@ -78,7 +78,7 @@ def written(value: float | str | Quantity, *, unit: str = "") -> str:
     return f"{int(value) if float(value).is_integer() else value}{unit}"
 
 
-def _known(unit: str) -> tuple[str, float]:
+def _lookup(unit: str) -> tuple[str, float]:
     try:
         return _UNITS[unit]
     except KeyError:
@@ -112,7 +112,7 @@ def quantity(text: object, *, key: str) -> Quantity:
         examples = ", ".join(f'"{number}{usual}"' for usual in _USUAL.values())
         raise InputError(f"{key}: {text!r} has no unit: write it as {examples}, ...")
     try:
-        _known(unit)
+        _lookup(unit)
     except InputError as error:
         raise InputError(f"{key}: {error}") from None
     return Quantity(float(number), unit)

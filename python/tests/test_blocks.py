@@ -64,7 +64,7 @@ def test_block(
         ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
     ],
 )
-def test_a_fault_is_noticed(
+def test_seeded_fault_is_detected(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str, str, str, str]
 ) -> None:
     name, test, right, wrong = fault

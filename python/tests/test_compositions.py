@@ -33,7 +33,7 @@ def same(ours: list[Any], printed: str) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def composition_file(tmp_path: Path) -> Path:
     """Copy the two levels and what they use, to be changed."""
     for name in ("two-level", "mesi", "mesi-l1"):
         shutil.copy(f"protocols/{name}.coh", tmp_path)
@@ -49,10 +49,10 @@ def test_a_composition_has_parts() -> None:
     assert repr(both) == "<cohkit.Composition eci_both of protocols/eci-both.coh>"
 
 
-def test_a_composition_takes_what_it_uses_along(own: Path) -> None:
-    read = cohkit.composition(own)
+def test_composition_pickles_with_its_files(composition_file: Path) -> None:
+    read = cohkit.composition(composition_file)
     kept = pickle.dumps(read)
-    for file in list(own.parent.iterdir()):
+    for file in list(composition_file.parent.iterdir()):
         file.unlink()
     again = pickle.loads(kept)  # noqa: S301 -- our own
     assert again == read
@@ -61,7 +61,7 @@ def test_a_composition_takes_what_it_uses_along(own: Path) -> None:
     assert (outer["system"], outer["outcome"]) == ("joint.outer", "verified")
 
 
-def test_its_verdicts_are_those_of_the_command(cohkit_command: Command) -> None:
+def test_composition_verdicts_match_the_command(cohkit_command: Command) -> None:
     for file in (DIRECTIONS, LEVELS):
         few = cohkit_command("check", file, "--max-states", 3000, "--json")
         same(cohkit.check(file, max_states=3000), few.stdout)
@@ -69,8 +69,8 @@ def test_its_verdicts_are_those_of_the_command(cohkit_command: Command) -> None:
     assert outcomes == ["verified", "verified", "undecided"]
 
 
-def test_a_used_text_that_changed_changes_the_verdict(own: Path) -> None:
-    outer = own.parent / "mesi.coh"
+def test_change_of_a_used_file_changes_the_verdict(composition_file: Path) -> None:
+    outer = composition_file.parent / "mesi.coh"
     text = outer.read_text()
     # Who is told to invalidate its copy acknowledges and keeps it.
     spoilt = [line for line in text.splitlines() if line.split("|")[0].split() == ["S"] and "| Inv " in line]
@@ -78,11 +78,11 @@ def test_a_used_text_that_changed_changes_the_verdict(own: Path) -> None:
     before, _, state = row.rpartition("|")
     assert state.strip() == "I"
     outer.write_text(text.replace(row, f"{before}| S"))
-    [first, *_] = cohkit.check(own, max_states=3000)
+    [first, *_] = cohkit.check(composition_file, max_states=3000)
     assert (first["outcome"], first["run"]["file"]) == ("violated", str(outer))
 
 
-def test_simulations_are_those_of_the_command(cohkit_command: Command) -> None:
+def test_composition_simulations_match_the_command(cohkit_command: Command) -> None:
     asked: dict[str, Any] = {"region": "64KiB", "accesses": 500, "seed": 3}
     options = ("--region", "64KiB", "--accesses", 500, "--seed", 3, "--json", "--protocol")
     for machine, file in (("clusters-4x4", LEVELS), (BOTH, DIRECTIONS)):
@@ -91,13 +91,13 @@ def test_simulations_are_those_of_the_command(cohkit_command: Command) -> None:
         same([ours], f"[{cohkit_command('sim', machine, 'random-mixed', *options, file).stdout}]")
 
 
-def test_a_machine_of_two_spaces_is_made_of_two(tmp_path: Path) -> None:
+def test_device_and_host_form_a_machine_of_two_spaces(tmp_path: Path) -> None:
     device, host = BOTH.split("+")
-    own = tmp_path / "own.toml"
-    shutil.copy(f"platforms/{host}.toml", own)
-    joined = cohkit.Machine(f"{device}+{own}")
+    platform_file = tmp_path / "own.toml"
+    shutil.copy(f"platforms/{host}.toml", platform_file)
+    joined = cohkit.Machine(f"{device}+{platform_file}")
     kept = pickle.dumps(joined.with_settings({"link.latency": "200ns"}))
-    own.unlink()
+    platform_file.unlink()
     again = pickle.loads(kept)  # noqa: S301 -- our own
     assert again["link.latency"] == cohkit.Machine(device).with_settings({"link.latency": "200ns"})["link.latency"]
     assert again != joined
@@ -109,13 +109,13 @@ def test_a_machine_of_two_spaces_is_made_of_two(tmp_path: Path) -> None:
         cohkit.Machine(f"{device}+none.toml")
 
 
-def test_an_application_stands_between_both_directions(cohkit_command: Command) -> None:
+def test_application_runs_on_a_machine_of_two_spaces(cohkit_command: Command) -> None:
     ours = cohkit.play(BOTH, "gather", protocol="eci-both", numbers={"queries": 20})
     done = cohkit_command("play", BOTH, "gather", "--protocol", DIRECTIONS, "--with", "queries=20", "--json")
     same([ours], f"[{done.stdout}]")
 
 
-def test_litmus_tests_run_before_two_levels(cohkit_command: Command) -> None:
+def test_litmus_tests_run_on_two_cache_levels(cohkit_command: Command) -> None:
     ours = cohkit.litmus("SB", protocol="two-level")
     same([ours], f"{cohkit_command('litmus', 'SB', '--protocol', LEVELS, '--json').stdout}")
     assert cohkit.litmus("SB", protocol="two-level", cores="store_buffer", simulate_runs=3)["runs"] == 3
@@ -137,25 +137,27 @@ def test_litmus_tests_run_before_two_levels(cohkit_command: Command) -> None:
         (lambda: cohkit.simulate("clusters-4x4", "random-read", protocol="two-level", explain=True), "one level"),
     ],
 )
-def test_what_cannot_be_is_told(asked: Any, said: str) -> None:
+def test_invalid_uses_of_a_composition_are_reported(asked: Any, said: str) -> None:
     with pytest.raises((cohkit.Error, FileNotFoundError), match=said.replace("(", r"\(")):
         asked()
 
 
-def test_points_of_sweeps_name_and_carry_all_texts(own: Path, tmp_path: Path) -> None:
+def test_sweep_points_contain_all_files_of_a_composition(composition_file: Path, tmp_path: Path) -> None:
     def point() -> Point:
-        return Point(0, "check", {"protocol": str(own)}, {}, 0, 0, Texts.of({"protocol": str(own)}))
+        return Point(
+            0, "check", {"protocol": str(composition_file)}, {}, 0, 0, Texts.of({"protocol": str(composition_file)})
+        )
 
     first = point()
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- our own
-    with (own.parent / "mesi-l1.coh").open("a") as inner:
+    with (composition_file.parent / "mesi-l1.coh").open("a") as inner:
         inner.write("# another word\n")
     assert first.hash() != point().hash()
     written = tmp_path / "written"
     written.mkdir()
     (tmp_path / "folder").mkdir()
     above = cohkit.compose(
-        "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in own.read_text().splitlines()),
+        "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in composition_file.read_text().splitlines()),
         file=str(tmp_path / "folder/two-level.coh"),
     )
     name = write_text(above, written)

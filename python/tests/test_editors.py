@@ -50,7 +50,7 @@ def terminals(root: Path) -> tuple[set[str], set[str]]:
     return {word for word in quoted if word[0].isalpha()}, {word for word in quoted if not word[0].isalpha()}
 
 
-def test_every_token_of_every_text_is_cut_and_coloured(root: Path) -> None:
+def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:
     files = [*sorted(root.glob("protocols/*.coh")), *sorted(root.glob("tests/**/*.coh"))]
     assert len(files) > 14
     words, symbols = terminals(root)
@@ -71,7 +71,7 @@ def test_every_token_of_every_text_is_cut_and_coloured(root: Path) -> None:
     assert len(met & symbols) > 15, "texts use most symbols"
 
 
-def test_every_word_and_symbol_of_the_language_is_known_and_no_other(root: Path, tmp_path: Path) -> None:
+def test_grammar_has_exactly_the_terminals_of_the_language(root: Path, tmp_path: Path) -> None:
     words, symbols = terminals(root)
     text = tmp_path / "words.coh"
     lines = [*sorted(words - CLASSES), *sorted(symbols)]
@@ -99,7 +99,7 @@ def test_every_word_and_symbol_of_the_language_is_known_and_no_other(root: Path,
         ("S | load | send Get | IS", ["name", "column", "access", "column", "keyword", "message", "column", "name"]),
     ],
 )
-def test_words_that_may_be_names_are_told_by_where_they_stand(
+def test_contextual_keywords_are_highlighted_by_position(
     root: Path, tmp_path: Path, line: str, expected: list[str]
 ) -> None:
     kinds = {
@@ -120,7 +120,7 @@ def test_words_that_may_be_names_are_told_by_where_they_stand(
     assert told == expected
 
 
-def test_what_the_language_has_not_is_marked(root: Path, tmp_path: Path) -> None:
+def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
     text = tmp_path / "wrong.coh"
     text.write_text("home @ 3")
     [tokens] = scopes(root, text)[text]
@@ -163,7 +163,7 @@ def driven(root: Path, extension: Path, text: Path) -> subprocess.CompletedProce
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-def test_the_packed_extension_tells_what_the_server_does(root: Path, tmp_path: Path) -> None:
+def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> None:
     packed = extension(root, tmp_path)
     licences = (packed / "dist/licences.txt").read_text()
     assert "vscode-languageclient 11.0.0" in licences
@@ -192,14 +192,14 @@ def test_the_packed_extension_tells_what_the_server_does(root: Path, tmp_path: P
     assert told["left"] == {"providers": [], "commands": []}
 
 
-def test_a_package_without_its_client_is_refused(root: Path, tmp_path: Path) -> None:
+def test_package_without_client_is_rejected(root: Path, tmp_path: Path) -> None:
     packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
     done = driven(root, packed, root / "protocols/msi.coh")
     assert done.returncode == 1
     assert "Cannot find module 'vscode-languageclient/node'" in done.stderr
 
 
-def test_every_fault_that_is_seeded_in_the_server_has_its_place(root: Path) -> None:
+def test_every_seeded_server_fault_has_a_location(root: Path) -> None:
     faults = tomllib.loads((root / "crates/cohkit/tests/language_server_faults.toml").read_text())
     assert len(faults) > 40
     for name, fault in faults.items():

@@ -71,7 +71,7 @@ def got(address: str, host: str | None = None) -> Any:
 
 
 @pytest.mark.needs("chromium")
-def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
+def test_explorer_steps_undo_and_jump_to_violation(
     browser: Browser, complaints: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
@@ -112,7 +112,7 @@ def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
 
 
 @pytest.mark.needs("chromium")
-def test_it_can_be_used_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
+def test_explorer_works_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
     page = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True).new_page()
     said = complaints(page, address)
     page.goto(address)
@@ -124,7 +124,7 @@ def test_it_can_be_used_on_a_phone(browser: Browser, complaints: Callable[..., l
 
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("width", [390, 1400, 2560])
-def test_nothing_of_the_explorer_is_beyond_the_viewport(
+def test_explorer_fits_the_viewport(
     browser: Browser, complaints: Callable[..., list[str]], wide: Callable[[Page], list[str]], width: int
 ) -> None:
     """The state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
@@ -177,7 +177,7 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
     assert cohkit.chart_text(explorer.view(way)["sequence"])
 
 
-def test_only_this_machine_is_answered_and_only_what_there_is(address: str) -> None:
+def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
     assert got(f"{address}view?way=")["at_rest"]
     for path, host, code in [
         ("view?way=", "evil.example", 403),
@@ -194,7 +194,7 @@ def test_only_this_machine_is_answered_and_only_what_there_is(address: str) -> N
         caught.value.close()
 
 
-def test_a_text_that_changes_is_read_again(address: str, broken: Path, root: Path) -> None:
+def test_changed_protocol_file_is_reloaded(address: str, broken: Path, root: Path) -> None:
     assert got(f"{address}wrong")["way"]
 
     def page() -> str:
@@ -208,7 +208,7 @@ def test_a_text_that_changes_is_read_again(address: str, broken: Path, root: Pat
     assert got(f"{address}wrong")["all"]
 
 
-def test_the_example_of_its_help_runs_until_ctrl_c_and_a_taken_port_is_refused(
+def test_help_example_serves_until_ctrl_c_and_busy_port_is_rejected(
     root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -243,7 +243,9 @@ def test_the_example_of_its_help_runs_until_ctrl_c_and_a_taken_port_is_refused(
         (("msi", "--port", 65536), "`--port` is at most 65535"),
     ],
 )
-def test_what_cannot_be_explored_is_refused(cohkit_command: Command, words: tuple[object, ...], says: str) -> None:
+def test_unsupported_explore_requests_are_rejected(
+    cohkit_command: Command, words: tuple[object, ...], says: str
+) -> None:
     done = cohkit_command("explore", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr

@@ -75,7 +75,7 @@ def title(text: str) -> str:
     return found[1] if found else ""
 
 
-def test_protocols_that_ship_do_what_the_matrix_says(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
+def test_shipped_protocols_match_the_feature_matrix(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
     table = "| Text | What it is | Promises | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
     for text in texts(root, composed=False):
         table += row(root, text, cohkit_command, tmp_path / text.stem)
@@ -98,7 +98,7 @@ def test_the_readme_names_the_protocols_that_the_hardware_takes(root: Path) -> N
     assert sorted(re.findall(r"`(.*?)`", sentence)) == rows
 
 
-def test_what_holds_a_standard_is_there(root: Path) -> None:
+def test_evidence_for_each_standard_exists(root: Path) -> None:
     standards = (root / "docs/features.md").read_text().partition("## Standards")[2]
     named = re.findall(r"`((?:crates|python)/[^`]+)`", standards)
     assert len(named) > 10

@@ -11,7 +11,7 @@ import cohkit
 from cohkit import fidelity
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
-from cohkit.experiments.experiment import Measured, Point
+from cohkit.experiments.experiment import Point, PointExperiment
 from cohkit.published import Measurement, Published, compare
 from cohkit.units import quantity
 
@@ -78,7 +78,7 @@ def test_blind_predictions_never_change() -> None:
         assert key in PUBLISHED or published.claim(key)
 
 
-def test_each_row_says_whether_it_was_fitted_predicted_blind_or_known() -> None:
+def test_each_row_states_its_provenance() -> None:
     published = Published.shipped()
     uses = {
         "enzian.read_latency.dc_ddr.random": "fitted",
@@ -92,7 +92,7 @@ def test_each_row_says_whether_it_was_fitted_predicted_blind_or_known() -> None:
     assert {row["key"]: row["use"] for row in rows} == uses
 
 
-def test_orders_and_bounds_are_judged_and_what_is_alike_is_told_by_its_ratio() -> None:
+def test_orders_and_bounds_are_compared_by_ratio() -> None:
     text = """
 [x]
 base = { says = "a bar without a number", blind = "2GiB/s" }
@@ -129,7 +129,7 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
         assert says in str(caught.value)
 
 
-def test_the_page_on_fidelity_is_what_the_program_makes_of_the_last_record(root: Path) -> None:
+def test_fidelity_page_matches_the_last_record(root: Path) -> None:
     record = json.loads((root / "records" / "fidelity.jsonl").read_text().splitlines()[-1])
     made = fidelity.page(record, Published.shipped())
     assert (root / "docs" / "fidelity.md").read_text() == made, (
@@ -142,7 +142,7 @@ def test_the_page_on_fidelity_is_what_the_program_makes_of_the_last_record(root:
 # Story: with fewer accesses than the cache has lines nothing is written back, and figure 6 showed 17.2 GiB/s with 2,000
 # and 18.3 with 20,000 accesses, as predictions, where 8 million give 11.96.
 @pytest.mark.parametrize("accesses", [2_000, 20_000])
-def test_throughput_before_the_first_write_back_is_not_steady_and_predicts_nothing(
+def test_throughput_before_the_first_write_back_is_not_steady(
     accesses: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["reproduce", "cckit-fig6", "--accesses", str(accesses), "--out", str(tmp_path)]
@@ -161,10 +161,10 @@ def test_throughput_before_the_first_write_back_is_not_steady_and_predicts_nothi
     assert "<!-- not steady -->" in (tmp_path / "cckit-fig6.svg").read_text()
 
 
-def test_throughput_of_a_cut_simulation_whose_caches_have_long_been_full_is_steady() -> None:
+def test_throughput_of_a_short_simulation_with_full_caches_is_steady() -> None:
     [write] = [point for point in cckit_fig6._points() if point.name == "DC+DDR, sequential write"]  # noqa: SLF001
     small: Point = write._replace(request={**write.request, "set": {"cache.sets": 64}})
-    measured = Measured([small], "GiB/s", cckit_fig6._throughput, steady=cckit_fig6._steady)  # noqa: SLF001
+    measured = PointExperiment([small], "GiB/s", cckit_fig6._throughput, steady=cckit_fig6._steady)  # noqa: SLF001
     runs = [measured.run(Conditions(accesses=accesses))[0] for accesses in (2_000, 100_000, 200_000)]
     assert [(run.steady, run.cut) for run in runs] == [(False, True), (True, True), (True, True)]
     _, longer, longest = runs
@@ -173,7 +173,7 @@ def test_throughput_of_a_cut_simulation_whose_caches_have_long_been_full_is_stea
     assert row["use"] == "predicted blind"
 
 
-def test_throughputs_of_applications_are_judged_too() -> None:
+def test_steadiness_is_checked_for_applications() -> None:
     ours = {one.name: one for one in EXPERIMENTS["cckit-fig7"].run(Conditions(accesses=2_000))}
     # The table is not warm after a fraction of a millisecond.
     assert ours["0 %, FPGA"].steady is False

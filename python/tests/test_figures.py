@@ -17,7 +17,7 @@ import cohkit
 from cohkit import plots
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6, cckit_table2
-from cohkit.experiments.experiment import Measured, Point, Rerun, Span
+from cohkit.experiments.experiment import Point, PointExperiment, Rerun, Span
 from cohkit.progress import Bar
 from cohkit.published import Measurement, Published, compare
 
@@ -42,18 +42,18 @@ def test_each_latency_is_within_five_percent_and_the_sum_of_named_parts() -> Non
 
 
 @pytest.mark.parametrize("point", cckit_table2._points(), ids=lambda point: point.name)  # noqa: SLF001
-def test_a_part_is_what_its_quantity_brings(point: Point) -> None:
-    [one] = Measured([point], "ns", cckit_table2._latency, cckit_table2._parts).run(SMALL)  # noqa: SLF001
+def test_a_latency_part_equals_its_quantity(point: Point) -> None:
+    [one] = PointExperiment([point], "ns", cckit_table2._latency, cckit_table2._parts).run(SMALL)  # noqa: SLF001
     for name in one.parts:
         if not name.endswith(("bandwidth", "waiting", "activate", "column")):
             own: dict[str, Any] = dict(point.request.get("set") or {})
             without = point._replace(request={**point.request, "set": {**own, name: "0ns"}})
-            [less] = Measured([without], "ns", cckit_table2._latency).run(SMALL)  # noqa: SLF001
+            [less] = PointExperiment([without], "ns", cckit_table2._latency).run(SMALL)  # noqa: SLF001
             # Faster reads find more rows open.
             assert one.value - less.value == pytest.approx(one.parts[name], abs=0.5), name
 
 
-def test_throughputs_are_within_what_links_carry() -> None:
+def test_throughput_does_not_exceed_link_bandwidth() -> None:
     rows = compare("cckit-fig6", EXPERIMENTS["cckit-fig6"].run(SMALL), Published.shipped())
     assert [row["name"] for row in rows[:4]] == [f"LLC+DDR, {words}" for words in cckit_fig6.WORKLOADS]
     assert len(rows) == 12
@@ -62,7 +62,7 @@ def test_throughputs_are_within_what_links_carry() -> None:
         assert 1 < row["ours"] < 19.6
 
 
-def test_experiments_run_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiments_run_their_stated_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
     def look(simulations: list[Any], **_: object) -> list[Any]:
@@ -88,7 +88,7 @@ with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 """
 
 
-def test_kept_results_are_joined_in_table_rows_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
+def test_separate_published_numbers_appear_in_table_rows_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
     # The source stands in both.
     file.write_text(JOINED.replace('source = "made up"\n', ""))
@@ -109,7 +109,7 @@ def test_kept_results_are_joined_in_table_rows_and_plot(tmp_path: Path, cohkit_c
     assert "<!-- published -->" in drawn
 
 
-def test_a_number_joins_what_is_published_in_words(tmp_path: Path) -> None:
+def test_a_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
     file = tmp_path / "kept.toml"
     file.write_text('[enzian.throughput]\ndc_ddr = { sequential_read = "16GiB/s" }\n')
     published = Published.shipped()
@@ -123,7 +123,7 @@ def test_a_number_joins_what_is_published_in_words(tmp_path: Path) -> None:
         published.join(Published(changed, file="mine.toml"))
 
 
-def test_a_joined_file_without_a_number_of_the_experiment_is_told(tmp_path: Path, cohkit_command: Command) -> None:
+def test_published_file_without_a_number_of_the_experiment_is_reported(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
     file.write_text(JOINED.replace("prefetcher", "prefetched"))
     done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
@@ -160,7 +160,7 @@ SENSITIVE = (
 )
 
 
-def test_an_option_is_refused_where_no_experiment_takes_it(
+def test_option_that_no_experiment_accepts_is_rejected(
     cohkit_command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
@@ -183,10 +183,10 @@ def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     assert done.stdout.count("lowest") == 1
 
 
-def test_what_fails_in_an_experiment_is_an_error() -> None:
+def test_failed_simulation_of_an_experiment_is_an_error() -> None:
     point = Point("mine", "x.y", {"platform": "enzian-dc-ddr", "workload": "random-read", "set": {"patience": "1ns"}})
     with pytest.raises(cohkit.Error, match=r"mine with patience=1ns: no progress: |mine: no progress: "):
-        Measured([point], "ns", lambda _: 0.0).run(SMALL)
+        PointExperiment([point], "ns", lambda _: 0.0).run(SMALL)
 
 
 def _rows() -> tuple[list[Measurement], Any]:
@@ -197,7 +197,7 @@ def _rows() -> tuple[list[Measurement], Any]:
     return ours, compare("mine", ours, Published('[x]\na = "9ns"', file="x.toml"))
 
 
-def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
+def test_plots_are_deterministic_and_labelled() -> None:
     ours, rows = _rows()
     spans = [Span("A, first", 10, [Rerun("q", "1ns", 4), Rerun("q", "2ns", 15)])]
     one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans, foot="Left out: much.") for _ in range(2))
@@ -226,7 +226,7 @@ def _drawn(numbers: dict[str, float], published: str = "", logarithmic: str = ""
     return plots.lines("Title.", "threads", "throughput (GiB/s)", rows, logarithmic).decode()
 
 
-def test_series_that_coincide_are_one_with_both_names_and_are_named_once() -> None:
+def test_coincident_series_are_merged_with_joined_names() -> None:
     numbers = {"1, one": 1.0, "2, one": 2.0, "1, two": 1.001, "2, two": 2.002, "1, three": 1.0, "2, three": 1.5}
     drawn = _drawn(numbers, '[x]\n1 = { one = "1.5GiB/s", three = "2GiB/s" }')
     for text in ("one = two", "three", "published"):
@@ -249,7 +249,7 @@ _PANELS = (("latency", "us"), ("rate", "M/s"))
 
 
 @pytest.mark.parametrize("form", plots.FORMATS)
-def test_plots_have_the_form_that_is_asked_for_and_fit_a_column(
+def test_plots_have_the_requested_format_and_column_width(
     form: plots.Format, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begins = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[form]
@@ -285,16 +285,16 @@ def test_titles_of_plots_are_sentences() -> None:
             assert len(experiment.headline.split()) > 7, name
 
 
-def test_what_is_not_modelled_is_told_beside_numbers_and_in_the_plot(tmp_path: Path, cohkit_command: Command) -> None:
+def test_omissions_of_the_model_are_printed_with_numbers_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
     for name, experiment in EXPERIMENTS.items():
-        assert bool(experiment.left_out) == bool(experiment.axis), name
+        assert bool(experiment.omissions) == bool(experiment.axis), name
     done = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--out", tmp_path)
-    says = f"Left out: {EXPERIMENTS['cckit-table2'].left_out}."
+    says = f"Left out: {EXPERIMENTS['cckit-table2'].omissions}."
     assert f"\n{says}\n" in done.stdout
     assert f"<!-- {says} -->" in (tmp_path / "cckit-table2.svg").read_text()
 
 
-def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:
+def test_plots_without_matplotlib_report_the_missing_package(tmp_path: Path) -> None:
     hide = "import importlib.util as u, sys; u.find_spec = lambda name: None; from cohkit.__main__ import main; "
     arguments = ["reproduce", "cckit-fig6", "--out", str(tmp_path)]
     done = subprocess.run(
@@ -317,7 +317,9 @@ def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:
         (["--accesses", "10", "--accesses", "10"], "argument --accesses: this cannot be given twice"),
     ],
 )
-def test_wrong_numbers_are_refused(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_values_are_rejected(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["reproduce", "cckit-fig6", *arguments])
     assert ended.value.code == 2

@@ -46,12 +46,12 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("top", ["lockstep", "lockstep -GEndpoint=4", "synth", "board"])
-def test_slang_has_nothing_to_say(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_slang_accepts_all_sources(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
     said = lint(root, top, [], capfd)
     assert "0 errors, 0 warnings" in said, said
 
 
-def test_slang_would_have_something_to_say(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_slang_reports_a_seeded_fault(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     wrong = tmp_path / "wrong.sv"
     wrong.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
     assert "width-trunc" in lint(root, "wrong", [wrong], capfd)

@@ -33,7 +33,7 @@ def test_everything_public_has_an_example(name: str) -> None:
     assert ">>> " in (inspect.getdoc(getattr(cohkit, name)) or "")
 
 
-def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
+def test_shipped_files_match_the_repository(root: Path) -> None:
     shipped = dict(_cohkit.shipped())
     protocols = root.glob("protocols/*.coh")
     # No experiment orders stores by numbers under total store order.
@@ -48,7 +48,7 @@ def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("python.md", 3), ("workloads.md", 0)])
-def test_examples_of_the_guide_print_what_they_show(root: Path, name: str, most: int) -> None:
+def test_guide_examples_print_the_shown_output(root: Path, name: str, most: int) -> None:
     guide = (root / "docs" / name).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     assert len(blocks) > most
@@ -75,7 +75,7 @@ def test_the_application_of_the_guide_works_as_printed(
     assert "<!-- time of a question (ns) -->" in (tmp_path / "filter.svg").read_text()
 
 
-def test_shown_commands_that_are_python_print_what_is_shown(root: Path, cohkit_command: Command) -> None:
+def test_documented_python_commands_print_the_shown_output(root: Path, cohkit_command: Command) -> None:
     shown = 0
     for document in [root / "README.md", *root.glob("docs/*.md")]:
         blocks = re.findall(r"^```console\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
@@ -103,7 +103,7 @@ def test_help_fits_a_terminal_and_shows_an_example_that_runs(
 
 
 @pytest.mark.parametrize(("locale", "ascii_alone"), [("C", True), ("en_GB.UTF-8", False), ("", False)])
-def test_charts_are_what_the_terminal_can_show(
+def test_charts_use_the_character_set_of_the_terminal(
     locale: str, *, ascii_alone: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LC_CTYPE", "LANG"):
@@ -132,7 +132,7 @@ def test_the_guide_names_everything_public(root: Path) -> None:
     assert [name for name in cohkit.__all__ if name not in guide] == []
 
 
-def test_the_package_needs_nothing_else() -> None:
+def test_package_imports_without_optional_dependencies() -> None:
     heavy = (
         "import sys; import cohkit, cohkit.__main__; sys.exit(any(m in sys.modules for m in ('polars', 'matplotlib')))"
     )
@@ -154,9 +154,7 @@ def test_frames_of_results_have_their_columns() -> None:
 @pytest.mark.parametrize(
     ("without", "code", "says"), [("", 1, "this test needs Verilator"), ("verilator", 0, "skipped")]
 )
-def test_a_missing_tool_is_a_failure_unless_the_developer_does_without(
-    root: Path, without: str, code: int, says: str
-) -> None:
+def test_missing_tool_fails_unless_skipped_explicitly(root: Path, without: str, code: int, says: str) -> None:
     test = "python/tests/test_blocks.py::test_block[block3]"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", test],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from conftest import Command
 
 
-def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
+def test_link_rates_match_the_command(cohkit_command: Command) -> None:
     arguments = ("--lanes", 8, "--payload", 128, "--delay", 20, "--bit-errors", 1e-7, "--seed", 3, "--dma", 4096)
     printed = json.loads(cohkit_command("link", "pcie3", *arguments, "--json").stdout)
     rates = cohkit.link("pcie3", lanes=8, payload=128, delay_ns=20, bit_errors=1e-7, seed=3, dma=4096)
@@ -40,6 +40,6 @@ def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
     ],
 )
-def test_what_a_link_does_not_have_is_said(name: str, options: dict[str, int], said: str) -> None:
+def test_invalid_link_options_are_reported(name: str, options: dict[str, int], said: str) -> None:
     with pytest.raises(cohkit.InputError, match=said):
         cohkit.link(name, **options)

@@ -47,21 +47,21 @@ def without_run(entry: object) -> object:
     ],
 )
 @pytest.mark.parametrize("test", ["litmus/SB.litmus", "MP"])
-def test_answers_are_those_of_the_command(
+def test_litmus_results_match_the_command(
     test: str, options: cohkit.litmus_tests.Options, flags: list[str], cohkit_command: Command
 ) -> None:
     [entry] = json.loads(cohkit_command("litmus", test, *flags, "--json").stdout)
     assert without_run(cohkit.litmus(test, **options)) == without_run(entry)
 
 
-def test_a_text_is_the_test_of_its_name() -> None:
+def test_litmus_text_replaces_the_named_file() -> None:
     file = Path("litmus/SB.litmus")
     told = cohkit.litmus("mine", text=file.read_text(encoding="utf-8"))
     assert told["ends"] == cohkit.litmus(file)["ends"]
     assert told["run"]["file"] == "mine"
 
 
-def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
+def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> None:
     with pytest.raises(cohkit.TextError) as wrong:
         cohkit.litmus("mine.litmus", text="AArch64 mine\n{ }\n P0 ;\n JUMP X0 ;\n")
     assert (wrong.value.file, wrong.value.line, wrong.value.column) == ("mine.litmus", 4, 2)
@@ -94,13 +94,13 @@ def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
         ({"room": 3}, "there is no option `room`; the options are `text`, `protocol`,"),
     ],
 )
-def test_what_has_no_meaning_is_refused(options: cohkit.litmus_tests.Options, says: str) -> None:
+def test_inapplicable_litmus_options_are_rejected(options: cohkit.litmus_tests.Options, says: str) -> None:
     with pytest.raises(cohkit.InputError) as wrong:
         cohkit.litmus("SB", **options)
     assert says in str(wrong.value)
 
 
-def test_a_name_that_is_none_has_neighbours_told() -> None:
+def test_unknown_shape_gets_a_suggestion() -> None:
     with pytest.raises(cohkit.InputError, match="did you mean `SB`"):
         cohkit.litmus("SBB")
 

@@ -15,7 +15,7 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.i
 COMPILES = pytest.mark.needs("riscv-gcc")
 
 
-def test_there_are_five() -> None:
+def test_repository_has_five_notebooks() -> None:
     assert [notebook.stem for notebook in NOTEBOOKS] == [
         "1-first-protocol",
         "2-find-a-bug",

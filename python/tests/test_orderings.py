@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
-from cohkit.experiments.cord_programs import Runs, done
+from cohkit.experiments.cord_programs import ProgramRun, duration
 from cohkit.published import Published, compare
 from cohkit.types import Play
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 LEAST = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
 
 
-def test_the_smallest_tables_that_cost_no_time_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Runs] = []
+def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ProgramRun] = []
 
-    def taken(runs: Sequence[Runs], _: Conditions) -> dict[str, Play]:
+    def taken(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
         """Stand for plays that take long unless each table has so many entries."""
         asked.extend(runs)
         times = {}
@@ -31,10 +31,10 @@ def test_the_smallest_tables_that_cost_no_time_are_found(monkeypatch: pytest.Mon
             times[repr(run)] = Play.of({"times_ns": {"done": {"mean": mean}}, "failure": None})
         return times
 
-    monkeypatch.setattr(cord_tables, "played", taken)
-    run = Runs("pr", "cxl-8x8", "cord")
-    [found] = cord_tables._found([run], Conditions()).values()  # noqa: SLF001
-    assert (found.sizes, found.largest_ns, done(found.play)) == (LEAST, 1000, 1000)
+    monkeypatch.setattr(cord_tables, "play_runs", taken)
+    run = ProgramRun("pr", "cxl-8x8", "cord")
+    [found] = cord_tables._smallest_tables([run], Conditions()).values()  # noqa: SLF001
+    assert (found.sizes, found.largest_ns, duration(found.play)) == (LEAST, 1000, 1000)
     assert len(asked) < 20
 
 
@@ -50,7 +50,7 @@ def test_published_tables_take_the_bits_of_their_entries() -> None:
     assert ours["host for all cores, power"].value == pytest.approx(1761.256 * of_host / 2**27)
 
 
-def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
+def test_chip_model_is_evaluated_at_both_bounds() -> None:
     spans = EXPERIMENTS["cord-table3"].spans
     assert spans is not None
     for span in spans(Conditions()):
@@ -58,11 +58,11 @@ def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
         assert [low.ours, high.ours] == pytest.approx([span.ours / 2, span.ours * 4])
 
 
-def test_bytes_of_a_release_are_those_of_all_stores_beside_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     # Lines with a header of 16 bytes; 50 more stay in a host.
     traffic = {"Relaxed": {"between": 100, "between_bytes": 100 * (64 + 16)}}
     play = Play.of({"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}})
-    assert cord_programs._released(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
+    assert cord_programs._bytes_per_release(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
     monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
     ours = [one for one in EXPERIMENTS["cord-fig7"].run(Conditions(accesses=12800)) if one.unit == "B"]
     trns, cr = compare("cord-fig7", ours, Published.shipped())
@@ -89,7 +89,7 @@ def test_programs_run_on_all_cores_of_each_host_and_with_the_other_latency(monke
         assert threads.ours != span.ours, name
         # What goes between hosts is as much, however far they are apart.
         assert (latency.quantity, latency.ours != span.ours) == ("link.latency", name.endswith("time")), name
-    request = Runs("pad", "upi-8x8", "so", threads=8).request(Conditions())
+    request = ProgramRun("pad", "upi-8x8", "so", threads=8).request(Conditions())
     numbers, quantities = request["numbers"], request["set"]
     assert numbers is not None
     assert quantities is not None

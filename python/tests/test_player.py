@@ -26,7 +26,7 @@ def without_run(value: Any) -> Any:
     return {key: item for key, item in value.items() if key != "run"}
 
 
-def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
+def test_results_match_the_command(cohkit_command: Command) -> None:
     options = ["--with", "contexts=3", "--with", "calls=20", "--seed", 4, "--set", "link.latency=100ns"]
     printed = json.loads(cohkit_command("play", "enzian-dc-ddr", "rpc", *options, "--json").stdout)
     numbers = {"contexts": 3, "calls": 20}
@@ -39,7 +39,7 @@ def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
     assert result["times_ns"]["call"]["distribution"][-1][1] == 60
 
 
-def test_what_cannot_be_played_is_refused() -> None:
+def test_unsupported_plays_are_rejected() -> None:
     for numbers, says in [
         ({"thread": 3}, "rpc has no number `thread`; it has contexts, payload, calls"),
         ({"contexts": 0}, "contexts must be 1 to 4096, not 0"),
@@ -55,13 +55,13 @@ def test_what_cannot_be_played_is_refused() -> None:
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
 
 
-def test_what_ships_is_known_to_types_and_help(cohkit_command: Command) -> None:
+def test_shipped_applications_are_listed_in_types_and_help(cohkit_command: Command) -> None:
     names = [one["name"] for one in json.loads(cohkit_command("list", "--json").stdout)["applications"]]
     assert list(get_args(Application)) == names
     assert [name for name in names if f"`{name}`" not in (cohkit.play.__doc__ or "")] == []
 
 
-def test_a_materialised_view_is_that_of_duckdb() -> None:
+def test_materialised_view_matches_duckdb() -> None:
     for incremental, updates in ((1, 1000), (0, 1000), (1, 1)):
         numbers = {"scale": 4, "updates": updates, "transactions": 2, "incremental": incremental}
         tables = cohkit.play("enzian-dc-ddr", "view", numbers=numbers, tables=True)["tables"]
@@ -154,7 +154,7 @@ class Breaking(cohkit.Scenario):
         ("nothing", "result of a scenario", 0, "breaker: line 3 was read"),
     ],
 )
-def test_what_breaks_its_contract_is_told_by_name_line_and_time(way: str, kind: str, line: int, says: str) -> None:
+def test_contract_violation_is_reported_with_name_line_and_time(way: str, kind: str, line: int, says: str) -> None:
     failure = cohkit.play("enzian-dc-bram", Breaking(way))["failure"]
     assert failure is not None
     assert (failure["kind"], failure["line"]) == (kind, line)
@@ -173,7 +173,7 @@ class Waiting(Breaking):
         return [*super().threads(), busy()]
 
 
-def test_a_core_that_waits_too_long_gives_up() -> None:
+def test_core_that_exceeds_its_timeout_fails() -> None:
     timeout: dict[str, str | int] = {"cores.timeout": "20us"}
     failure = cohkit.play("enzian-dc-bram", Waiting("never answers"), set=timeout)["failure"]
     assert failure is not None
@@ -182,7 +182,7 @@ def test_a_core_that_waits_too_long_gives_up() -> None:
     assert 20e6 < failure["time_ps"] < 30e6
 
 
-def test_exceptions_of_ones_own_code_are_raised() -> None:
+def test_exceptions_of_user_code_propagate() -> None:
     with pytest.raises(LookupError, match="there is no line 3"):
         cohkit.play("enzian-dc-bram", Breaking("raises"))
     with pytest.raises(TypeError, match=r"Load\(line=3, word=0\) is none of the things that can be done"):
@@ -194,7 +194,7 @@ def test_exceptions_of_ones_own_code_are_raised() -> None:
 @pytest.mark.parametrize(
     "lines", [range(0, 8, 2), range(7, -1, -1), range(5, 2), range(-1, 8), range(2**32), [0, 1], 8, "8"]
 )
-def test_lines_that_are_none_are_refused(lines: Any) -> None:
+def test_invalid_line_ranges_are_rejected(lines: Any) -> None:
     scenario = Breaking("nothing")
     breaker = scenario.application()
     breaker.lines = lines
@@ -206,7 +206,7 @@ def test_lines_that_are_none_are_refused(lines: Any) -> None:
 
 
 @pytest.mark.parametrize("lines", [-1, 2**32, 8.0, range(8), "8", None])
-def test_a_number_of_lines_that_is_none_is_refused(lines: Any) -> None:
+def test_invalid_line_counts_are_rejected(lines: Any) -> None:
     scenario = Breaking("nothing")
     scenario.lines = lines
     with pytest.raises(cohkit.InputError) as refused:
@@ -303,7 +303,7 @@ def test_contention_costs_and_prefetching_pays() -> None:
     assert reads["4, without prefetcher"]["ours"] > 3 * reads["1, without prefetcher"]["ours"]
 
 
-def test_what_is_not_read_again_need_not_be_waited_for() -> None:
+def test_incremental_views_respond_faster() -> None:
     views = rows("cckit-fig9")
     for size in ("SF 0.5", "SF 1"):
         assert views[f"1, incremental, {size}"]["ours"] < views[f"1, recomputed, {size}"]["ours"]
@@ -311,7 +311,7 @@ def test_what_is_not_read_again_need_not_be_waited_for() -> None:
     assert views["at best, recomputed, SF 1, read"]["ours"] < 38.4e9 / 2**30
 
 
-def test_a_lock_in_coherent_memory_is_had_sooner_than_one_by_messages() -> None:
+def test_coherent_lock_is_faster_than_message_lock() -> None:
     locks = rows("locktable")
     assert locks["1, coherent, host latency"]["ours"] < locks["1, messages, host latency"]["ours"]
     assert locks["8, coherent, host rate"]["ours"] > locks["8, messages, host rate"]["ours"]
@@ -321,14 +321,14 @@ def test_a_lock_in_coherent_memory_is_had_sooner_than_one_by_messages() -> None:
     assert lines < calls["50 %, registers, 16 words, 1 context"]["ours"]
 
 
-def test_a_card_has_its_locks_sooner_the_more_of_the_table_it_caches() -> None:
+def test_card_acquires_locks_faster_with_a_larger_cached_share() -> None:
     locks = rows("ccix-locktable")
     assert locks["64, device latency"]["ours"] < locks["1, device latency"]["ours"]
     assert locks["1, host latency"]["ours"] < locks["1, device latency"]["ours"]
     assert locks["64, host rate"]["ours"] < locks["1, host rate"]["ours"]
 
 
-def test_what_a_line_costs_is_its_protocol_s() -> None:
+def test_cost_of_a_line_depends_on_its_protocol() -> None:
     framed, pipe = rows("symmetric-vs-asymmetric"), rows("symmetric-vs-asymmetric-64")
     assert len(framed) == len(pipe) == 4 * 4 * 3 * 3
     # A line that the host has written is taken by forward and answer; by snoop or request, write-back, its end and
@@ -343,7 +343,7 @@ def test_what_a_line_costs_is_its_protocol_s() -> None:
     assert framed["1, engine dirty, CXL.mem, bytes"]["ours"] >= 4 * 256
 
 
-def test_lines_are_the_way_for_calls_of_a_few_lines() -> None:
+def test_coherent_lines_are_faster_for_small_calls() -> None:
     ours = {name: row["ours"] for name, row in rows("rpc-payload").items()}
     # Latency and rate of five ways, throughput of one and the best of it, each of eight sizes.
     assert len(ours) == 2 * 5 * 8 + 8 + 1
@@ -359,7 +359,7 @@ def test_lines_are_the_way_for_calls_of_a_few_lines() -> None:
     assert ours["1, lines, rate"] == pytest.approx(16_000 / ours["1, lines, latency"], rel=0.1)
 
 
-def test_results_along_something_are_drawn_as_lines(tmp_path: Any, cohkit_command: Command) -> None:
+def test_results_along_an_axis_are_drawn_as_lines(tmp_path: Any, cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "cckit-fig10", "--accesses", 1000, "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     drawn = (tmp_path / "cckit-fig10.svg").read_text()
@@ -415,7 +415,7 @@ class Stepping(cohkit.Scenario):
         (cpu.Load(0), [device.Wake(2**32, 0)], OverflowError, r"Wake\(tag=4294967296, .*`tag` is 0 to 4294967295"),
     ],
 )
-def test_what_is_no_step_of_a_scenario_is_named(
+def test_invalid_scenario_steps_are_named(
     step: cpu.Step, says: list[device.Action] | None, raises: type[Exception], what: str
 ) -> None:
     """A number that does not fit was `out of range` of something, and an access to no line a failure of the run."""
@@ -485,7 +485,7 @@ def refusing(before: str) -> dict[str, str | int]:
     return {f"{before}translation.{name}": value for name, value in (("used", 1), ("read_only", 2), ("absent", 4))}
 
 
-def test_an_application_goes_on_without_what_the_page_table_refuses() -> None:
+def test_application_continues_after_abandoned_access() -> None:
     scenario = Probing(heeds=True)
     played = cohkit.play(BOTH, scenario, protocol="eci-both", set=refusing("host.agents.device."))
     assert played["failure"] is None
@@ -512,7 +512,7 @@ def test_an_application_goes_on_without_what_the_page_table_refuses() -> None:
     assert before["counts"] == {}
 
 
-def test_an_application_that_takes_no_note_of_a_refusal_ends_the_run() -> None:
+def test_application_that_ignores_a_refusal_ends_the_run() -> None:
     played = cohkit.play(BOTH, Probing(heeds=False), protocol="eci-both", set=refusing("host.agents.device."))
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
@@ -556,7 +556,7 @@ class Visits(cohkit.Scenario):
 BARE: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
 
 
-def test_a_thread_may_go_on_without_what_the_page_table_refuses() -> None:
+def test_thread_continues_after_a_caught_refusal() -> None:
     for way, many in (("goes on", 4), ("ends", 2)):
         scenario = Visits(way)
         played = cohkit.play("enzian-dc-bram", scenario, set=BARE)
@@ -567,7 +567,7 @@ def test_a_thread_may_go_on_without_what_the_page_table_refuses() -> None:
         assert played["statistics"]["translation_faults"] == many // 2
 
 
-def test_a_thread_that_lets_a_refusal_pass_ends_the_run() -> None:
+def test_thread_that_does_not_catch_a_refusal_ends_the_run() -> None:
     played = cohkit.play("enzian-dc-bram", Visits("lets it pass"), set=BARE)
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
@@ -584,7 +584,7 @@ def test_a_thread_that_lets_a_refusal_pass_ends_the_run() -> None:
         (device.CoherentStore(0, 0, [2**64]), "`words` is 0 to 18446744073709551615"),
     ],
 )
-def test_what_is_no_word_of_the_host_is_named(step: device.Action, says: str) -> None:
+def test_invalid_host_words_are_named(step: device.Action, says: str) -> None:
     with pytest.raises(OverflowError, match=says):
         cohkit.play("enzian-dc-bram", Stepping(cpu.Load(0), [step]))
     without = Visits("goes on")

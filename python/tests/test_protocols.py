@@ -74,7 +74,7 @@ def test_any_text_is_a_protocol_or_a_text_error(noise: str, place: int, cut: int
         assert protocol.text == text
 
 
-def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
+def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> None:
     file = tmp_path / "binary.coh"
     file.write_bytes("protocol\n é".encode() + b"\xff")
     with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as caught:
@@ -126,13 +126,13 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         ({"resume": "no/such/folder"}, "holds no checkpoints"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_by_name(options: dict[str, Any], says: str) -> None:
+def test_invalid_check_arguments_are_rejected_by_name(options: dict[str, Any], says: str) -> None:
     with pytest.raises(cohkit.InputError, match=says):
         cohkit.check(cohkit.shipped("eci"), **options)
 
 
 @pytest.mark.parametrize("name", ["msi", "msi-policy"])
-def test_verdicts_are_those_of_the_command(name: str, cohkit_command: Command) -> None:
+def test_verdicts_match_the_command(name: str, cohkit_command: Command) -> None:
     printed = json.loads(cohkit_command("check", f"protocols/{name}.coh", "--max-states", 1999, "--json").stdout)
     verdicts = cohkit.check(cohkit.shipped(name), max_states=1999)
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))
@@ -144,7 +144,7 @@ def test_verdicts_are_those_of_the_command(name: str, cohkit_command: Command) -
 
 
 @pytest.mark.parametrize("agent", ["home", "remote"])
-def test_tables_are_those_of_the_command(agent: Any, cohkit_command: Command) -> None:
+def test_tables_match_the_command(agent: Any, cohkit_command: Command) -> None:
     arguments = ["table", "protocols/eci.coh", "--agent", agent, "--merged", "--json"]
     printed = json.loads(cohkit_command(*arguments).stdout)
     table = cohkit.table(cohkit.shipped("eci"), agent=agent, merged=True)
@@ -155,7 +155,7 @@ def test_tables_are_those_of_the_command(agent: Any, cohkit_command: Command) ->
         cohkit.table(cohkit.shipped("eci"), agent="mine")  # type: ignore[arg-type]
 
 
-def test_sizes_of_a_construction_are_those_of_its_tables() -> None:
+def test_construction_sizes_match_its_tables() -> None:
     eci = cohkit.shipped("eci")
     construction = cohkit.construct(eci)
     assert set(construction) == set(get_type_hints(types.Construction))
@@ -193,7 +193,7 @@ def test_a_fault_names_its_place_and_shows_it() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
-def test_what_is_no_sequence_is_not_drawn(wrong: Any) -> None:
+def test_invalid_sequences_are_rejected(wrong: Any) -> None:
     with pytest.raises(ValueError, match="this is no message sequence"):
         cohkit.chart_text(wrong)
 
@@ -223,7 +223,7 @@ def test_an_interrupt_ends_a_long_search_soon() -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_other_threads_go_on_while_one_searches() -> None:
+def test_other_threads_run_during_a_search() -> None:
     counted = 0
     done = threading.Event()
 
@@ -275,7 +275,7 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
     assert pickle.loads(pickle.dumps(verdict)) == verdict  # noqa: S301 -- what was dumped here
 
 
-def test_workers_take_what_runs_and_give_what_came_of_it() -> None:
+def test_worker_processes_accept_requests_and_return_results() -> None:
     """An error that a worker raised and the pool could not make again stopped the pool for good."""
     msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").with_settings({"link.latency": "200ns"})
     trace = cohkit.memory_trace([0x80, 0x100], name="two")

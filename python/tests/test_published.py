@@ -22,7 +22,7 @@ UNITS = {
 
 
 @given(st.floats(1e-6, 1e9), st.data())
-def test_there_and_back_is_the_same(value: float, data: st.DataObject) -> None:
+def test_unit_conversion_round_trips(value: float, data: st.DataObject) -> None:
     units = data.draw(st.sampled_from(list(UNITS.values())))
     one, other = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
     there = Quantity(value, one).to(other)
@@ -51,7 +51,7 @@ def test_known_conversions() -> None:
         ([1], "is no number with a unit"),
     ],
 )
-def test_what_is_no_quantity_is_refused_by_key(text: object, says: str) -> None:
+def test_invalid_quantities_are_rejected_with_their_key(text: object, says: str) -> None:
     with pytest.raises(cohkit.InputError) as caught:
         quantity(text, key="enzian.link.latency")
     assert str(caught.value).startswith("enzian.link.latency: ")
@@ -73,7 +73,7 @@ def test_a_wrong_number_names_file_and_key() -> None:
         Published("[a", file="mine.toml")
 
 
-def test_numbers_kept_apart_are_joined_and_never_contradicted(tmp_path: Path) -> None:
+def test_separate_numbers_are_joined_without_contradiction(tmp_path: Path) -> None:
     ours = [
         Measurement("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"),
         Measurement("read", 10.0, "GiB/s", "x.r"),

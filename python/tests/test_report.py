@@ -309,7 +309,7 @@ def test_axes_have_units_and_one_series_has_no_legend(
 
 
 @pytest.mark.needs("chromium")
-def test_points_of_plots_say_what_they_are(
+def test_plot_points_have_descriptions(
     opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
     page = opened()
@@ -337,7 +337,7 @@ def test_points_of_plots_say_what_they_are(
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("viewport", [DESK, PHONE])
 @pytest.mark.parametrize("name", ["cord-fig13", "cckit-fig8", "eci-home"])
-def test_labels_of_plots_are_apart(opened: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
+def test_plot_labels_do_not_overlap(opened: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
     """Names of thirty bars stood below them, one over the other."""
     page = opened(f"#/experiment-{name}", viewport=viewport)
     plots = page.locator("main svg")
@@ -380,11 +380,11 @@ def test_rows_that_were_never_taken_come_first(
     assert [row.split("\t")[3] == "never" for row in shown] == [at < len(never) for at in range(len(shown))]
 
 
-def test_commands_of_the_document_print_what_it_shows(root: Path, run_shown: Callable[[str], int]) -> None:
+def test_documented_commands_print_the_shown_output(root: Path, run_shown: Callable[[str], int]) -> None:
     assert run_shown((root / "docs/reports.md").read_text()) == 2
 
 
-def test_texts_of_results_stay_texts(tmp_path: Path) -> None:
+def test_result_texts_are_escaped(tmp_path: Path) -> None:
     verdicts = [dict(one) for one in cohkit.check("msi", remotes=1)]
     verdicts[0]["notes"] = ["</script><script>alert(1)</script>"]
     (tmp_path / "check.json").write_text(json.dumps(verdicts))
@@ -399,7 +399,7 @@ def refused(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_a_page_goes_where_a_link_leads_and_into_what_is_no_file(tmp_path: Path, cohkit_command: Command) -> None:
+def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_command: Command) -> None:
     """A device had become a file, as had the link."""
     folder, page, link, pipe = (tmp_path / name for name in ("results", "page.html", "link.html", "pipe"))
     for inner in ("folder.json", "folder.coh"):
@@ -418,7 +418,7 @@ def test_a_page_goes_where_a_link_leads_and_into_what_is_no_file(tmp_path: Path,
     assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}: Is a directory\n")
 
 
-def test_a_file_that_is_none_is_named_with_what_was_expected(tmp_path: Path, cohkit_command: Command) -> None:
+def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohkit_command: Command) -> None:
     assert "nothing in this folder goes into a report; expected was what `cohkit check`" in refused(tmp_path)
     assert "no such folder" in refused(tmp_path / "none")
     file = tmp_path / "one.json"
@@ -446,13 +446,13 @@ def test_a_file_that_is_none_is_named_with_what_was_expected(tmp_path: Path, coh
         cohkit.report(tmp_path)
 
 
-def test_the_folder_of_a_sweep_is_one_with_results(results: Path) -> None:
+def test_sweep_folder_is_a_report_input(results: Path) -> None:
     [part] = parts(results / "sweep")
     assert (part.kind, part.file) == ("sweep", "sweep")
     assert part == next(one for one in parts(results) if one.kind == "sweep")
 
 
-def test_what_was_changed_in_a_result_is_told_by_its_place(tmp_path: Path, results: Path) -> None:
+def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: Path) -> None:
     whole = json.loads((results / "broken.json").read_text())
 
     def changed(*way: str | int, to: Any) -> str:
@@ -476,9 +476,7 @@ def test_what_was_changed_in_a_result_is_told_by_its_place(tmp_path: Path, resul
     assert "this is no message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
-def test_texts_that_compose_others_are_left_out_with_a_word(
-    root: Path, tmp_path: Path, cohkit_command: Command
-) -> None:
+def test_compositions_are_omitted_with_a_note(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
     (tmp_path / "both.coh").write_text((root / "protocols/eci-both.coh").read_text())
     assert "nothing in this folder goes into a report" in refused(tmp_path)
     (tmp_path / "eci.coh").write_text((root / "protocols/eci.coh").read_text())
@@ -495,7 +493,7 @@ def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, re
 
 
 @pytest.mark.needs("chromium")
-def test_one_of_a_kind_is_named_as_one(
+def test_single_items_are_counted_in_the_singular(
     tmp_path: Path, results: Path, browser: Browser, complaints: Callable[..., list[str]]
 ) -> None:
     for name in ("eci-home", "litmus", "broken"):
@@ -531,5 +529,5 @@ def test_one_of_a_kind_is_named_as_one(
         ({"states": 1}, cohkit.types.Sizes, "at `the top` the key `transitions` was expected"),
     ],
 )
-def test_values_are_held_against_types(value: object, hint: Any, says: str | None) -> None:
+def test_values_are_validated_against_types(value: object, hint: Any, says: str | None) -> None:
     assert misfit(value, hint) == says

@@ -18,7 +18,7 @@ import pytest
 from cohkit import __version__, types
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Experiment
-from cohkit.experiments.programs import CYCLE_S, MCC_CYCLE_S, assumed
+from cohkit.experiments.programs import CYCLE_S, MCC_CYCLE_S, assumptions
 from cohkit.protocols import shipped_file
 from cohkit.published import COUNT, Measurement
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from conftest import Command
 
 
-def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
+def test_published_numbers_are_printed_beside_ours(cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "eci-home")
     assert (done.returncode, done.stderr) == (0, "")
     title, _, heads, first, *_ = done.stdout.splitlines()
@@ -39,7 +39,7 @@ def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
     assert float(error.rstrip("%")) == pytest.approx((int(ours) / 79 - 1) * 100, abs=0.06)
 
 
-def test_medians_of_writes_are_those_of_stores(cohkit_command: Command) -> None:
+def test_write_medians_equal_store_medians(cohkit_command: Command) -> None:
     """The median of loads was taken for writes, of which there are none: a hit took 0 ns."""
     done = cohkit_command("reproduce", "ccix-exp3", "--json", "--accesses", 1000)
     ours = {row["name"]: row["ours"] for row in json.loads(done.stdout)}
@@ -79,7 +79,7 @@ def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsy
         assert out.splitlines()[1].startswith("(no more than ")
 
 
-def test_what_is_to_be_installed_is_told_and_all_others_are_run(
+def test_missing_requirements_are_reported_and_other_experiments_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     two = {name: EXPERIMENTS[name] for name in ("eci-home", "proxics-gups")}
@@ -98,7 +98,7 @@ def test_what_is_to_be_installed_is_told_and_all_others_are_run(
     assert err == f"note: proxics-gups is left out: {lacks}"
 
 
-def test_a_limit_is_kept_and_told_in_its_own_unit(
+def test_access_limit_is_respected_and_printed_with_its_unit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[Any] = []
@@ -137,17 +137,19 @@ def test_a_limit_is_kept_and_told_in_its_own_unit(
     assert limits["cckit-fig9"] == rows
 
 
-def test_without_an_experiment_they_are_listed(cohkit_command: Command) -> None:
+def test_reproduce_without_arguments_lists_experiments(cohkit_command: Command) -> None:
     listed = cohkit_command("reproduce").stdout
     assert [line.split()[0] for line in listed.splitlines()] == list(EXPERIMENTS)
 
 
-def test_the_list_of_experiments_is_json_where_json_is_asked_for(cohkit_command: Command) -> None:
+def test_experiment_list_is_json_with_the_json_option(cohkit_command: Command) -> None:
     listed = json.loads(cohkit_command("reproduce", "--json").stdout)
     assert listed == [{"name": name, "title": experiment.title} for name, experiment in EXPERIMENTS.items()]
 
 
-def test_what_is_not_published_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_number_without_published_value_is_marked_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = [
         Measurement("speed", 12.345678, "GiB/s", "kept.speed"),
         Measurement("messages", 8388608, COUNT, "kept.messages"),
@@ -181,7 +183,7 @@ def test_a_wrong_file_of_published_numbers(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_does_not_exist_is_refused_with_what_does(cohkit_command: Command) -> None:
+def test_unknown_experiment_is_rejected_with_the_known_ones(cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "table9")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: there is no experiment `table9`; there are {', '.join(EXPERIMENTS)}\n"
@@ -211,7 +213,7 @@ def test_rows_and_plots_go_to_a_folder(tmp_path: Path, cohkit_command: Command) 
     assert not [name for name in written if name.startswith(".")]
 
 
-def test_a_folder_that_cannot_be_written_is_found_out_before_the_work(tmp_path: Path, cohkit_command: Command) -> None:
+def test_unwritable_folder_is_reported_before_the_run(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
     says_file = f"error: {file}: Not a directory\n"
@@ -225,7 +227,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_work(tmp_path: 
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_closed_output_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m cohkit reproduce eci-home"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{command} | true"], capture_output=True, text=True, check=False
@@ -247,7 +249,7 @@ def test_an_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_command_without_the_package_says_so(tmp_path: Path) -> None:
+def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
     alone = tmp_path / "cohkit"
     shutil.copy2(Path(sys.executable).parent / "cohkit", alone)
     environment = {"PATH": str(tmp_path)}
@@ -275,15 +277,15 @@ def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) ->
     assert done.stdout == cohkit_command("--version").stdout == f"cohkit {__version__}\n"
 
 
-def test_what_is_to_be_known_of_an_experiment_stands_below_its_table(cohkit_command: Command) -> None:
+def test_notes_of_an_experiment_follow_its_table(cohkit_command: Command) -> None:
     assert cohkit_command("reproduce", "eci-home").stdout.endswith(f"known\n\n{EXPERIMENTS['eci-home'].note}")
 
 
-def test_cycles_that_programs_count_are_as_long_as_those_of_the_machine() -> None:
+def test_program_cycle_time_matches_the_machine() -> None:
     machine = tomllib.loads(shipped_file("nearmemory/enzian.toml"))
     assert machine["host"]["cycle"]["value"] == f"{CYCLE_S * 1e12:.0f}ps"
     of_a_core = machine["device"]["cycle"]["value"]
     assert of_a_core == "1 cycle at 300MHz"
     assert f"{MCC_CYCLE_S * 1e12:.0f}" == f"{1e12 / 300e6:.0f}"
     # With a range they would be other ones in runs for sensitivity.
-    assert not {"host.cycle", "device.cycle"} & {name for name, _ in assumed()}
+    assert not {"host.cycle", "device.cycle"} & {name for name, _ in assumptions()}

@@ -54,7 +54,7 @@ def test_no_key_hides_a_method_of_mappings_and_each_can_be_written() -> None:
             assert not keyword.iskeyword(name)
 
 
-def test_attributes_are_the_keys_whatever_lies_in_between(results: list[Record]) -> None:
+def test_attributes_equal_keys_at_every_depth(results: list[Record]) -> None:
     seen: set[type] = set()
 
     def look(value: Any) -> None:
@@ -71,12 +71,27 @@ def test_attributes_are_the_keys_whatever_lies_in_between(results: list[Record])
         assert misfit(json.loads(json.dumps(result)), type(result)) is None, type(result)
         assert set(result) <= set(fields(type(result))), type(result)
         look(result)
-    inner = {types.Property, types.RowCoverage, types.Sizes, types.Quantity, types.SpentStep, types.Moment, types.Limit}
+    inner = {
+        types.Property,
+        types.RowCoverage,
+        types.Sizes,
+        types.Quantity,
+        types.StepLatency,
+        types.AccessStep,
+        types.Bottleneck,
+    }
     assert inner <= seen
-    assert {types.Times, types.Stretch, types.LinkTransfers, types.LitmusEnd, types.Walks, types.Sequence} <= seen
+    assert {
+        types.Times,
+        types.Interval,
+        types.LinkTransfers,
+        types.LitmusOutcome,
+        types.RandomWalks,
+        types.Sequence,
+    } <= seen
 
 
-def test_results_stay_what_they_are(results: list[Record]) -> None:
+def test_results_are_immutable_and_pickle(results: list[Record]) -> None:
     for result in results:
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- our own
             assert (type(again), again, hash(again)) == (type(result), result, hash(result))
@@ -118,7 +133,7 @@ def test_sizes_and_times_are_numbers_too() -> None:
     assert told.window_ns == 150_000
 
 
-def test_mutants_and_traces_are_those_of_the_command(cohkit_command: Command, tmp_path: Path) -> None:
+def test_mutants_and_traces_match_the_command(cohkit_command: Command, tmp_path: Path) -> None:
     printed = json.loads(cohkit_command("mutants", "msi", "--from", 2, "--every", 100, "--json").stdout)
     assert cohkit.mutants("msi", first=2, every=100) == printed
     with pytest.raises(cohkit.InputError, match="cannot be used with"):
@@ -135,7 +150,7 @@ def test_mutants_and_traces_are_those_of_the_command(cohkit_command: Command, tm
         cohkit.trace({"agents": []}, "eci")
 
 
-def test_hardware_is_emitted_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hardware_is_emitted_to_the_requested_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     emitted = cohkit.rtl.emit("eci", out="rtl")
     assert misfit(emitted, types.EmittedHome) is None
@@ -149,7 +164,7 @@ def test_hardware_runs_in_lockstep() -> None:
     assert ran.mismatches == 0
 
 
-def test_sweeps_give_the_frame_that_the_command_writes(
+def test_sweep_frame_matches_the_file_of_the_command(
     cohkit_command: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"

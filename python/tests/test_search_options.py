@@ -36,7 +36,7 @@ def without_run(verdict: Any) -> Any:
         ({"max_states": 500, "threads": 2}, ["--max-states", "500"]),
     ],
 )
-def test_systems_and_models_are_looked_at_as_by_the_command(
+def test_search_options_match_the_command(
     options: SearchOptions, arguments: list[str], cohkit_command: Command
 ) -> None:
     printed = json.loads(cohkit_command("check", "protocols/msi.coh", "--remotes", 2, *arguments, "--json").stdout)
@@ -51,12 +51,12 @@ def test_systems_and_models_are_looked_at_as_by_the_command(
     assert ("walks" in model) == ("simulate_steps" in options)
     assert ("coverage" in model) == ("coverage" in options)
     if "walks" in model:
-        assert set(model["walks"]) == set(get_type_hints(types.Walks))
+        assert set(model["walks"]) == set(get_type_hints(types.RandomWalks))
     if "coverage" in model:
         assert set(model["coverage"]["rules"][0]) == set(get_type_hints(types.RuleCoverage))
 
 
-def test_orbits_are_fewer_than_states() -> None:
+def test_symmetry_reduces_states() -> None:
     msi = cohkit.shipped("msi")
     [orbits], [states] = (cohkit.check(msi, remotes=3, symmetry=symmetry) for symmetry in (True, False))
     assert (orbits["symmetric"], states["symmetric"]) == (True, False)
@@ -81,7 +81,7 @@ def test_dialects_and_kinds_of_deadlock() -> None:
         cohkit.check_model("a.m", text=union, deadlock="none")  # type: ignore[arg-type]
 
 
-def test_checkpoints_are_gone_on_from(tmp_path: Path) -> None:
+def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     msi, kept = cohkit.shipped("msi"), tmp_path / "kept"
     [whole] = cohkit.check(msi, remotes=3)
     [begun] = cohkit.check(msi, remotes=3, max_states=1000, checkpoint=kept)
@@ -109,13 +109,13 @@ def test_checkpoints_are_gone_on_from(tmp_path: Path) -> None:
         (lambda: cohkit.chart_text({}), "no message sequence"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_in_our_words(wrong: Callable[[], object], said: str) -> None:
+def test_invalid_search_options_are_reported(wrong: Callable[[], object], said: str) -> None:
     with pytest.raises(cohkit.InputError) as error:
         wrong()
     assert said in str(error.value)
 
 
-def test_a_protocol_may_be_named_wherever_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocol_names_are_accepted_by_all_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     msi = cohkit.shipped("msi")
     # Where there is no checkout; and a file goes before what ships.
     monkeypatch.chdir(tmp_path)

@@ -37,7 +37,7 @@ def without_run(value: Any) -> Any:
     return {key: item for key, item in value.items() if key != "run"}
 
 
-def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
+def test_results_match_the_command(cohkit_command: Command) -> None:
     options = ["--region", "1MiB", "--accesses", 9000, "--cores", 3, "--outstanding", 2, "--seed", 7]
     arguments = ["sim", "enzian-dc-ddr", "random-write", *options, "--set", "link.latency=100ns", "--json"]
     printed = json.loads(cohkit_command(*arguments).stdout)
@@ -58,14 +58,14 @@ def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
     assert result["statistics"]["accesses"] == 9000
 
 
-def test_defaults_are_those_of_the_command(cohkit_command: Command) -> None:
+def test_defaults_match_the_command(cohkit_command: Command) -> None:
     printed = json.loads(cohkit_command("sim", "platforms/thunderx1-2s.toml", "sequential-read", "--json").stdout)
     result = cohkit.simulate(Path("platforms/thunderx1-2s.toml"), "sequential-read")
     assert without_run(result) == without_run(printed)
     assert without_run(result) == without_run(cohkit.simulate("thunderx1-2s", "sequential-read"))
 
 
-def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Path) -> None:
+def test_options_match_the_command(cohkit_command: Command, tmp_path: Path) -> None:
     msi = tmp_path / "msi.coh"
     msi.write_text(cohkit.shipped("msi").text)
     options = ["--region", "64KiB", "--prefetch", 4, "--no-oracle", "--protocol", msi, "--json"]
@@ -78,7 +78,7 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
     assert (result["protocol"], result["oracle"]) == ("msi", False)
 
 
-def test_agents_of_each_kind_do_what_they_are_told() -> None:
+def test_each_agent_kind_runs_its_workload() -> None:
     assert cohkit.platform("enzian-cpu-home")["agents"] == {"device": 1}
     result = cohkit.simulate(
         "enzian-cpu-home",
@@ -113,7 +113,7 @@ MANY: list[Request] = [
 ]
 
 
-def test_the_same_bytes_however_many_run_side_by_side() -> None:
+def test_results_do_not_depend_on_parallelism() -> None:
     alone = [without_run(cohkit.simulate(**one)) for one in MANY]
     for threads in (1, 2, 64, None):
         together = cohkit.simulate_many(MANY, threads=threads)
@@ -131,7 +131,7 @@ def test_progress_grows_to_the_number_of_all_accesses() -> None:
     assert told[-1] == (accesses, accesses)
 
 
-def test_what_progress_raises_ends_the_work() -> None:
+def test_exception_of_progress_ends_the_run() -> None:
     def stop(done: int, of: int) -> None:
         raise RuntimeError(f"{done < of}")
 
@@ -141,7 +141,7 @@ def test_what_progress_raises_ends_the_work() -> None:
     assert time.monotonic() - begun < 5
 
 
-def test_a_failed_run_says_why_and_is_drawn() -> None:
+def test_failed_run_has_a_reason_and_a_chart() -> None:
     result = cohkit.simulate("enzian-dc-ddr", "random-read", cores=1, prefetch=0, set={"patience": "100ns"})
     failure = result["failure"]
     assert failure
@@ -180,7 +180,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
         ({"core": 1}, "a simulation has no `core`; did you mean `cores`? it has platform, workload, "),
     ],
 )
-def test_what_cannot_be_simulated_is_refused_before_anything_runs(options: dict[str, Any], says: str) -> None:
+def test_invalid_simulations_are_rejected_before_the_run(options: dict[str, Any], says: str) -> None:
     endless: Request = {"platform": "enzian-dc-ddr", "workload": "random-read", "accesses": 10**12}
     wrong: Any = {"platform": "enzian-dc-ddr", "workload": "random-write", **options}
     with pytest.raises(cohkit.InputError) as caught:
@@ -189,7 +189,7 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(options: dict[
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_may_be_those_of_numpy() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     runs = [
         cohkit.simulate("enzian-dc-ddr", "random-read", accesses=of(100), cores=of(3), seed=of(7))["statistics"]  # type: ignore[arg-type]
         for of in (int, np.int64, np.uint8)
@@ -227,7 +227,7 @@ def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -
         cohkit.platform("none")
 
 
-def test_a_policy_that_cannot_be_followed_is_a_fault() -> None:
+def test_unimplementable_policy_is_a_fault() -> None:
     protocol = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
     with pytest.raises(cohkit.FaultError, match="unbounded") as caught:
         cohkit.simulate("enzian-dc-ddr", "random-read", protocol=protocol)
@@ -300,7 +300,7 @@ def test_a_simulation_takes_paths_and_names_of_protocols() -> None:
     assert run[0]["statistics"] == run[1]["statistics"] == run[2]["statistics"]
 
 
-def test_where_the_time_goes_is_told_if_asked() -> None:
+def test_latency_breakdown_is_present_on_request() -> None:
     """Parts and steps are each the whole latency, and statistics do not change."""
     asked = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB", explain=True)
     plain = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB")
@@ -315,7 +315,7 @@ def test_where_the_time_goes_is_told_if_asked() -> None:
     assert 0 < explanation["limit"]["utilisation"] <= 1
 
 
-def test_a_trace_of_arrays_is_the_trace_of_its_file(tmp_path: Path) -> None:
+def test_array_trace_equals_its_file(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     trace = cohkit.memory_trace(
         random.integers(0, 2**20, 500),
@@ -354,12 +354,12 @@ def test_a_trace_of_arrays_is_the_trace_of_its_file(tmp_path: Path) -> None:
         ({"addresses": [1], "access": [8]}, "`access` is 0 to 7, not 8"),
     ],
 )
-def test_arrays_that_are_no_trace_are_refused(arrays: dict[str, Any], says: str) -> None:
+def test_invalid_trace_arrays_are_rejected(arrays: dict[str, Any], says: str) -> None:
     with pytest.raises(cohkit.InputError, match=re.escape(says)):
         cohkit.memory_trace(**arrays)
 
 
-def test_a_wrong_trace_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_invalid_trace_is_rejected_with_its_location(tmp_path: Path) -> None:
     with pytest.raises(cohkit.InputError, match="trace: there is no access in it"):
         cohkit.simulate("enzian-dc-ddr", cohkit.memory_trace([]))
     with pytest.raises(cohkit.InputError, match="nothing: no such file; a trace has an access in each line"):
@@ -391,7 +391,7 @@ def test_traces_of_other_tools_are_workloads_by_name_and_in_memory(tmp_path: Pat
         cohkit.simulate("enzian-dc-ddr", name)
 
 
-def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
+def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     machine = cohkit.Machine("enzian-dc-ddr")
     assert machine.platform == cohkit.platform("enzian-dc-ddr") == cohkit.platform(machine)
     assert set(machine) == {quantity["name"] for quantity in machine.platform["quantities"]}
@@ -432,7 +432,7 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
         ({"cores.used": "many"}, "many"),
     ],
 )
-def test_what_a_machine_cannot_be_is_refused(settings: dict[str, Any], says: str) -> None:
+def test_invalid_machine_settings_are_rejected(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(cohkit.InputError, match=says):
         cohkit.Machine("enzian-dc-ddr").with_settings(settings)
     with pytest.raises(cohkit.InputError, match=r"no quantity `nothing`; it has bus\.bandwidth, "):

@@ -29,7 +29,7 @@ def words(page: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
 
 
-def test_every_page_of_the_repository_is_in_it(site: Path, root: Path) -> None:
+def test_site_contains_every_page_of_the_repository(site: Path, root: Path) -> None:
     for page in [*root.glob("docs/*.md"), *root.glob("docs/decisions/*.md")]:
         title = page.read_text().partition("\n")[0].removeprefix("# ").replace("`", "")
         assert title in words((site / page.relative_to(root / "docs")).with_suffix(".html")), page.name
@@ -38,7 +38,7 @@ def test_every_page_of_the_repository_is_in_it(site: Path, root: Path) -> None:
     assert "Comparison with other tools" in index
 
 
-def test_references_are_made_of_the_code(site: Path) -> None:
+def test_references_are_generated_from_the_code(site: Path) -> None:
     commands = words(site / "commands.html")
     binary = Path(sys.executable).parent / "cohkit"
     told = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
@@ -53,7 +53,7 @@ def test_references_are_made_of_the_code(site: Path) -> None:
             assert f'id="cohkit.{name}"' in reference or f'id="module-cohkit.{name}"' in reference, name
 
 
-def test_no_link_leads_nowhere(site: Path) -> None:
+def test_site_has_no_broken_links(site: Path) -> None:
     pages = {page: page.read_text() for page in site.glob("*.html")}
     places = {page.name: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
     checked = 0
@@ -86,7 +86,7 @@ def drawn() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["race.svg", "store-buffers.svg"])
-def test_charts_of_the_concepts_are_what_is_found(name: str, root: Path) -> None:
+def test_concept_charts_match_the_checker(name: str, root: Path) -> None:
     file = root / "docs/pictures" / name
     picture = drawn()[name]
     if os.environ.get("UPDATE_EXPECT"):
@@ -94,7 +94,7 @@ def test_charts_of_the_concepts_are_what_is_found(name: str, root: Path) -> None
     assert file.read_text() == picture, "UPDATE_EXPECT=1 draws it anew"
 
 
-def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+def test_site_needs_no_external_resources(site: Path) -> None:
     for page in site.glob("*.html"):
         fetched = re.findall(r'<(?:script|img|iframe)[^>]* src="([^"]+)"|<link[^>]* href="([^"]+)"', page.read_text())
         assert not [one for pair in fetched for one in pair if one.startswith(("http", "//"))], page.name

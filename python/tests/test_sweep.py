@@ -77,7 +77,7 @@ def test_axes_multiply_and_each_repetition_has_a_seed_of_its_own(tmp_path: Path,
     assert means.is_sorted(), "a longer link makes accesses longer"
 
 
-def test_the_table_is_the_same_on_one_worker_and_hosts_are_apart(tmp_path: Path, undisturbed: bytes) -> None:
+def test_table_is_independent_of_workers_and_omits_hosts(tmp_path: Path, undisturbed: bytes) -> None:
     assert sweep(*SWEPT[:-1], 1, "--out", tmp_path, "--csv") == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
     hosts = pl.read_parquet(tmp_path / "hosts.parquet")
@@ -88,9 +88,9 @@ def test_the_table_is_the_same_on_one_worker_and_hosts_are_apart(tmp_path: Path,
     assert sorted(number for part in parts for number in part) == list(range(POINTS))
 
 
-def test_killed_at_random_moments_it_resumes_and_loses_or_repeats_no_point(tmp_path: Path, undisturbed: bytes) -> None:
+def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, undisturbed: bytes) -> None:
     seed = int(os.environ.get("COHKIT_SEED", time.time_ns()))
-    print(f"COHKIT_SEED={seed} .venv/bin/pytest {__file__} -k killed_at_random")  # noqa: T201
+    print(f"COHKIT_SEED={seed} .venv/bin/pytest {__file__} -k killed_sweep_resumes")  # noqa: T201
     chance = random.Random(seed)  # noqa: S311
     for _ in range(3):
         process = started(*SWEPT, "--out", tmp_path)
@@ -105,7 +105,7 @@ def test_killed_at_random_moments_it_resumes_and_loses_or_repeats_no_point(tmp_p
     assert entries(tmp_path) == POINTS
 
 
-def test_a_torn_line_is_run_again_and_a_damaged_one_is_told(
+def test_partial_journal_line_is_rerun_and_damaged_line_is_reported(
     tmp_path: Path, undisturbed: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sweep(*SWEPT, "--out", tmp_path) == 0
@@ -125,7 +125,7 @@ def test_a_torn_line_is_run_again_and_a_damaged_one_is_told(
         assert says in error
 
 
-def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, undisturbed: bytes) -> None:
+def test_interrupted_sweep_can_be_resumed(tmp_path: Path, undisturbed: bytes) -> None:
     process = started(*SWEPT, "--out", tmp_path)
     wait_for(tmp_path, 3, process)
     process.send_signal(signal.SIGINT)
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_written_is_named(kilobytes: int, file: str, tmp_p
     assert sweep(*words[4:]) == 0
 
 
-def test_a_killed_process_costs_no_point(tmp_path: Path, undisturbed: bytes) -> None:
+def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> None:
     process = started(*SWEPT, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
     # Both are at work: one may have begun a good while before the other.
@@ -188,7 +188,7 @@ def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
 
 
 @pytest.mark.needs("distributed")
-def test_two_dask_workers_of_which_one_is_killed_give_the_same_table(
+def test_table_is_unchanged_after_a_dask_worker_is_killed(
     tmp_path: Path, undisturbed: bytes, dask: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
     address, workers = dask
@@ -209,7 +209,7 @@ def test_two_dask_workers_of_which_one_is_killed_give_the_same_table(
 
 
 @pytest.mark.needs("distributed")
-def test_a_scheduler_that_does_not_answer_is_told(
+def test_unreachable_scheduler_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("cohkit.sweeps.cluster._TIMEOUT_S", 0.2)
@@ -252,7 +252,7 @@ def test_jobs_of_batch_systems_are_as_expected(system: str, heads: list[str]) ->
     assert script == "\n".join(["#!/usr/bin/env bash", "", *heads, "", WORKER])
 
 
-def test_points_that_fail_stay_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_points_keep_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", "--accesses", 1, "--sweep", "experiment=cckit-table2,cckit-fig10", "--out", tmp_path]
     for _ in range(2):
         assert sweep(*arguments) == 2
@@ -265,7 +265,7 @@ def test_points_that_fail_stay_with_their_reason(tmp_path: Path, capsys: pytest.
     assert entries(tmp_path) == 2
 
 
-def test_a_sweep_tells_what_limits_the_machine_at_each_point(tmp_path: Path) -> None:
+def test_sweep_reports_the_bottleneck_at_each_point(tmp_path: Path) -> None:
     machine = ["hosts-8x8", "random-read", "--accesses", "2000", "--explain"]
     assert (
         sweep("sim", *machine, "--sweep", "link.latency=1ns,5us", "--set", "switch.latency=1ns", "--out", tmp_path) == 0
@@ -296,7 +296,7 @@ def test_axes_are_numbers_with_units_in_the_order_of_the_file(tmp_path: Path) ->
         assert table["link.credits"].to_list() == [4, 8] * 4
 
 
-def test_what_came_out_is_shown_in_the_columns_that_fit(
+def test_terminal_table_shows_the_columns_that_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:
     text = (root / "protocols/msi.coh").read_text()
@@ -344,7 +344,7 @@ def test_plays_are_swept_over_numbers_of_the_application_and_the_platform(tmp_pa
     assert short < long
 
 
-def test_what_a_setting_brings_is_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Quantities that a machine has only with another one set were no axes: there was no axis `translation.used`."""
     framed = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500, "--set", "link.layer=eci"]
     out = tmp_path / "framed"
@@ -391,7 +391,7 @@ def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) ->
 
 
 @pytest.mark.needs("verilator")
-def test_seeds_of_lockstep_are_points_and_a_home_without_hardware_has_its_reason() -> None:
+def test_lockstep_seeds_are_points_and_unsupported_homes_have_a_reason() -> None:
     points = Spec("lockstep", {"protocol": "msi", "messages": 10}, repetitions=2).points()
     assert [point.seed for point in points] == [0, 1]
     outcome = run(points[0])
@@ -426,7 +426,7 @@ def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: 
     assert [other.points()[0].hash() == one.hash() for other in others] == [True, False, False]
 
 
-def test_traces_are_swept_by_what_is_in_them(tmp_path: Path) -> None:
+def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
     trace = tmp_path / "my.trace"
     trace.write_text("0 store 0x1000\n1 load 0x1008\n")
 
@@ -483,7 +483,7 @@ def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> No
         (["seed=1..3"], "`seed` is no axis: `--repetitions N`, or `repetitions` at the top of a file, runs each point"),
     ],
 )
-def test_what_cannot_be_swept_is_refused_before_anything_runs(
+def test_invalid_sweeps_are_rejected_before_the_run(
     tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     axes = [word for axis in arguments for word in ("--sweep", axis)]
@@ -549,7 +549,7 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
         ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = 1.5\n', "5:1", "needs a text such as"),
     ],
 )
-def test_a_wrong_spec_is_told_with_its_place(
+def test_invalid_sweep_file_is_reported_with_its_location(
     tmp_path: Path, text: str, place: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = tmp_path / "spec.toml"
@@ -560,7 +560,7 @@ def test_a_wrong_spec_is_told_with_its_place(
     assert says in error
 
 
-def test_what_stands_alone_is_what_is_not_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_positional_arguments_are_the_unswept_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With PLATFORM swept, the one word that was left was taken for it."""
     spec = tmp_path / "spec.toml"
     spec.write_text('run = "sim"\n[options]\nworkload = "random-read"\naccesses = 10\nlink.latency = "70ns"\n')
@@ -572,7 +572,7 @@ def test_what_stands_alone_is_what_is_not_swept(tmp_path: Path, capsys: pytest.C
     assert re.findall(r"^enzian-dc-bram +(\w+) ", told, re.MULTILINE) == ["true", "false"] * 2
 
 
-def test_words_that_are_no_sweep_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "file"
     file.write_text("")
     broken = tmp_path / "broken.coh"
@@ -594,7 +594,7 @@ def test_words_that_are_no_sweep_are_told(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.needs("dask-jobqueue")
-def test_jobs_that_are_not_taken_are_told(
+def test_rejected_batch_jobs_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing came of them, for ever."""
@@ -609,7 +609,7 @@ def test_jobs_that_are_not_taken_are_told(
     assert capsys.readouterr().err == "error: `sbatch` does not take the job: sbatch: error: invalid partition\n"
 
 
-def test_commands_of_the_document_print_what_it_shows(
+def test_documented_commands_print_the_shown_output(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_shown: Callable[[str], int]
 ) -> None:
     text = (root / "docs/sweeps.md").read_text()
@@ -619,7 +619,7 @@ def test_commands_of_the_document_print_what_it_shows(
     assert run_shown(text) > 5
 
 
-def test_the_journal_says_what_was_run(tmp_path: Path) -> None:
+def test_journal_records_the_command(tmp_path: Path) -> None:
     assert sweep("check", "msi", "--remotes", 1, "--out", tmp_path) == 0
     head, entry = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
     assert head["command"] == f"cohkit sweep check msi --remotes 1 --out {tmp_path}"

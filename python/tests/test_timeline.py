@@ -83,9 +83,7 @@ def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root
 
 
 @pytest.mark.needs("riscv-gcc")
-def test_programs_beside_far_memory_are_drawn_with_all_that_is_counted(
-    cohkit_command: Command, tmp_path: Path, root: Path
-) -> None:
+def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_path: Path, root: Path) -> None:
     file, host, channel = (tmp_path / name for name in ("run.pftrace", "host.elf", "arrays.elf"))
     for flags, source, program in (("host", "host", host), ("channel", "arrays", channel)):
         compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", str(program)]

@@ -37,7 +37,7 @@ def test_the_wheel_holds_command_module_types_and_no_tests(wheel: Path) -> None:
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cohkit"}
 
 
-def test_it_is_light_and_the_lines_of_its_sources_lie_apart(wheel: Path, root: Path, tmp_path: Path) -> None:
+def test_wheel_is_small_and_debug_lines_are_separate(wheel: Path, root: Path, tmp_path: Path) -> None:
     assert wheel.stat().st_size < 20e6
     with zipfile.ZipFile(wheel) as packed:
         binaries = [name for name in packed.namelist() if name.endswith((".so", "/scripts/cohkit"))]
@@ -58,7 +58,7 @@ def sections(binary: Path) -> set[str]:
     return set(re.findall(r"^ *\[ *\d+\] (\.\S+)", told, re.MULTILINE))
 
 
-def test_the_source_distribution_has_all_that_is_built_of(root: Path, tmp_path: Path) -> None:
+def test_source_distribution_contains_all_build_inputs(root: Path, tmp_path: Path) -> None:
     script = f"import build_backend; print(build_backend.build_sdist({str(tmp_path)!r}))"
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "tools"}
     done = subprocess.run(
@@ -85,7 +85,7 @@ def test_the_source_distribution_has_all_that_is_built_of(root: Path, tmp_path: 
         assert place in names
 
 
-def test_it_works_in_a_bare_environment_without_rust(wheel: Path, tmp_path: Path, root: Path) -> None:
+def test_wheel_works_without_rust(wheel: Path, tmp_path: Path, root: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(bare)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
-from cohkit.experiments.steady import even
+from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
+from cohkit.experiments.steady import is_even
 from cohkit.links import link
 from cohkit.published import Measurement
 
@@ -23,13 +23,13 @@ MANY = 5_000
 DMA_NS = 150
 """One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
 
-WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
+WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 
 _HOST = """\
 A Neoverse N1 system is the home; the card is a caching agent of its lines by ccix over 8 lanes of 16 GT/s with CCIX's
 packets (n1sdp-u280, n1sdp-vck5000). Of each card one value is fitted, a hit in its system cache; the rest is assumed.
 """
-_NOT = "what an operating system and its driver do, and what the home nodes of the mesh are in detail"
+_OMISSIONS = "what an operating system and its driver do, and what the home nodes of the mesh are in detail"
 
 
 def _request(card: str, workload: Workload, accesses: int, **more: int | str) -> Request:
@@ -62,16 +62,16 @@ def _throughput(result: Simulation) -> float:
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
-def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `Measured` calls it
+def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `PointExperiment` calls it
     statistics, quarters = result.statistics or {}, result.quarters
-    return even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
+    return is_even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
 
 def _transfers(measure: str) -> list[Point]:
     return [
         Point(
-            f"{size}, {way}, {card}, {measure}",
-            f"ccix_exp1.{measure}.{way}.{card}.{size}",
+            f"{size}, {direction}, {card}, {measure}",
+            f"ccix_exp1.{measure}.{direction}.{card}.{size}",
             _request(
                 card,
                 workload,
@@ -79,7 +79,7 @@ def _transfers(measure: str) -> list[Point]:
                 cores__outstanding=size // LINE_BYTES,
             ),
         )
-        for way, workload in WAYS.items()
+        for direction, workload in WORKLOADS.items()
         for card in CARDS
         for size in SIZES
     ]
@@ -90,15 +90,15 @@ def _dma() -> list[Measurement]:
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
-        for way in WAYS:
+        for direction in WORKLOADS:
             for size, both in rates.items():
                 if both is None:
                     continue
-                told = both["to_device"] if way == "reads" else both["to_host"]
+                told = both["to_device"] if direction == "reads" else both["to_host"]
                 value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
-                key = f"ccix_exp1.{measure}.{way}.dma.{size}"
-                ours.append(Measurement(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
+                key = f"ccix_exp1.{measure}.{direction}.dma.{size}"
+                ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
     return ours
 
 
@@ -141,7 +141,7 @@ def _translated_transfers() -> list[Point]:
         Point(
             f"transfer of {size}, {words}, {card}",
             f"ccix_exp2.transfer.{_key(words)}.{card}.{size}",
-            _request(card, WAYS["reads"], size // LINE_BYTES, cores__outstanding=size // LINE_BYTES, **settings),
+            _request(card, WORKLOADS["reads"], size // LINE_BYTES, cores__outstanding=size // LINE_BYTES, **settings),
         )
         for words, settings in pages.items()
         for card in CARDS
@@ -155,17 +155,17 @@ LOCAL: dict[str, Workload] = {"write": "random-write", "read": "random-read"}
 def _local(where: str) -> list[Point]:
     points = []
     for card in CARDS:
-        for way, workload in LOCAL.items():
+        for direction, workload in LOCAL.items():
             request = _request(card, workload, MANY, cores__outstanding=1)
             request["region"] = "16KiB" if where == "hit" else "64MiB"
-            key = f"ccix.local_hit.{card}.{way}" if where == "hit" else f"ccix_exp3.miss.{card}.{way}"
-            points.append(Point(f"{where}, {way}, {card}", key, request))
+            key = f"ccix.local_hit.{card}.{direction}" if where == "hit" else f"ccix_exp3.miss.{card}.{direction}"
+            points.append(Point(f"{where}, {direction}, {card}", key, request))
     return points
 
 
 BOTH = ("1MiB", "64KiB", "4KiB", "256B", "64B")
 """Sizes of the region that host and device share, from almost no conflicts to a single line."""
-WHO: dict[str, dict[str, Workload | str]] = {
+SHARERS: dict[str, dict[str, Workload | str]] = {
     "both": {},
     "host alone": {"device": "idle"},
     "device alone": {"host": "idle"},
@@ -175,7 +175,7 @@ WHO: dict[str, dict[str, Workload | str]] = {
 def _sharing() -> list[Point]:
     points = []
     for card in CARDS:
-        for who, idle in WHO.items():
+        for who, idle in SHARERS.items():
             for region in BOTH:
                 request = _request(card, "random-mixed", 1024, cores__outstanding=1)
                 request["by"] = {"host": "random-mixed", "device": "random-mixed", **idle}
@@ -185,7 +185,7 @@ def _sharing() -> list[Point]:
     return points
 
 
-def _of(*measured: Measured) -> dict[str, object]:
+def _figure(*measured: PointExperiment) -> dict[str, object]:
     """Return the fields of an experiment that runs these measurements."""
 
     def run(conditions: Conditions) -> list[Measurement]:
@@ -197,8 +197,8 @@ def _of(*measured: Measured) -> dict[str, object]:
     return {"run": run, "spans": spans, "rerun_accesses": 2**10, "limited": accesses_each}
 
 
-_LATENCY = Measured(_transfers("latency"), "ns", _time)
-_THROUGHPUT = Measured(_transfers("throughput"), "GiB/s", _throughput, steady=_steady)
+_LATENCY = PointExperiment(_transfers("latency"), "ns", _time)
+_THROUGHPUT = PointExperiment(_transfers("throughput"), "GiB/s", _throughput, steady=_steady)
 
 
 def _exp1(conditions: Conditions) -> list[Measurement]:
@@ -209,13 +209,13 @@ def _exp1(conditions: Conditions) -> list[Measurement]:
 EXPERIMENTS: dict[str, Experiment] = {
     "ccix-exp1": Experiment(
         title="uncached transfers of a card over CCIX and by DMA, by their size",
-        **{**_of(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
+        **{**_figure(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
         note=_HOST
         + f"""\
 Latency: of one transfer alone, each line a request of its own, with physical addresses. Throughput: as many lines in
 flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a descriptor for each transfer.
 """,
-        left_out=_NOT,
+        omissions=_OMISSIONS,
         headline="A card reads and writes its host's memory line by line over CCIX, or by DMA over PCIe.",
         axis="latency of a transfer (ns); throughput (GiB/s)",
         along="bytes of a transfer",
@@ -223,37 +223,37 @@ flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a des
     ),
     "ccix-exp2": Experiment(
         title="what the translation of addresses costs a card over CCIX",
-        **_of(Measured(_random_lines(), "ns", _mean), Measured(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
+        **_figure(PointExperiment(_random_lines(), "ns", _mean), PointExperiment(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
         note=_HOST
         + """\
 One line: the mean latency of random lines that are read without caching them, one at a time, of 4 MiB. A transfer: from
 its first request to its last answer, its pages not translated yet anywhere.
 """,
-        left_out=_NOT + "; the bytes of requests for translations on the link",
+        omissions=_OMISSIONS + "; the bytes of requests for translations on the link",
         headline="A card whose addresses are virtual waits for its translation.",
         axis="latency (ns)",
     ),
     "ccix-exp3": Experiment(
         title="a hit in the system cache of a card on CCIX, and a miss",
-        **_of(Measured(_local("hit"), "ns", _median), Measured(_local("miss"), "ns", _mean)),  # type: ignore[arg-type]
+        **_figure(PointExperiment(_local("hit"), "ns", _median), PointExperiment(_local("miss"), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\
 One line at a time, with physical addresses. A hit is the median of random lines that the system cache holds, a miss the
 mean of those of 64 MiB. Both times of a hit are one value: what is left of the difference is that of the two.
 """,
-        left_out=_NOT,
+        omissions=_OMISSIONS,
         headline="A card finds a line in its system cache, or gets it from its host.",
         axis="latency (ns)",
     ),
     "ccix-exp4": Experiment(
         title="host and card access and modify the same lines at the same time over CCIX",
-        **_of(Measured(_sharing(), "ns", _mean)),  # type: ignore[arg-type]
+        **_figure(PointExperiment(_sharing(), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\
 A core of the host and an engine of the card make 1,024 random accesses each, half of them stores, one at a time: the
 mean latency of all of them. Lines are those of a region: in a smaller one, one takes them from the other more often.
 """,
-        left_out=_NOT,
+        omissions=_OMISSIONS,
         headline="Lines that host and card both change go to and fro over CCIX.",
         axis="latency (ns)",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run, time_each, times
+from cohkit.experiments.plays import Stage, limited_time, run, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ KEY = "enzian.rpc"
 SHARES = (1, 10, 25, 50, 75, 90, 99, 100)
 
 # Label, name in keys, application, and its numbers.
-WAYS: list[tuple[str, str, Application, dict[str, int]]] = [
+METHODS: list[tuple[str, str, Application, dict[str, int]]] = [
     ("lines, 1 context", "1", "rpc", {"contexts": 1}),
     ("lines, 16 contexts", "16", "rpc", {"contexts": 16}),
     ("lines, 48 contexts", "48", "rpc", {"contexts": 48}),
@@ -42,7 +42,7 @@ of 16 lanes, Gen3. No source here gives its latency: 400 ns each way is assumed,
 platform, each with its range; so these are baselines of this model, not published ones. 2 ms after 100 us of warm-up,
 in which each call takes as long as the one before, as nothing is random.
 """
-LEFT_OUT = (
+OMISSIONS = (
     "the operating system, address translation and all other traffic, which make most of the tail of a measured "
     "distribution"
 )
@@ -69,7 +69,7 @@ def _stages() -> list[Stage]:
             time_us=2_000,
             warm_up_us=100,
         )
-        for name, key, application, numbers in WAYS
+        for name, key, application, numbers in METHODS
         for share in SHARES
     ]
 
@@ -82,11 +82,11 @@ EXPERIMENT = Experiment(
     title="latency of calls through pairs of lines, and over a bus",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="CPU threads call a function of a device through cache lines or over a bus: calls that take no longer.",
     axis="latency of a call (ns)",
     along="share of calls (%)",
     logarithmic="y",
     shares=True,
-    limited=time_each,
+    limited=limited_time,
 )

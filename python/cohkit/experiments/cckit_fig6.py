@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, REGION
-from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
-from cohkit.experiments.steady import even, filling
+from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
+from cohkit.experiments.steady import is_even, is_filling
 
 if TYPE_CHECKING:
     from cohkit.simulator import Request, Workload
@@ -44,21 +44,21 @@ def _throughput(result: Simulation) -> float:
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
-def _steady(result: Simulation, cut: bool) -> bool:  # noqa: FBT001 -- as `Measured` calls it
+def _steady(result: Simulation, cut: bool) -> bool:  # noqa: FBT001 -- as `PointExperiment` calls it
     statistics, quarters = result.statistics or {}, result.quarters
     rate = statistics["accesses"] / (statistics["time_ns"] * 1e-9)
-    return even(rate, quarters) and not (cut and filling(quarters))
+    return is_even(rate, quarters) and not (cut and is_filling(quarters))
 
 
-_MEASURED = Measured(_points(), "GiB/s", _throughput, steady=_steady)
+_SERIES = PointExperiment(_points(), "GiB/s", _throughput, steady=_steady)
 EXPERIMENT = Experiment(
     title="throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
-    run=_MEASURED.run,
+    run=_SERIES.run,
     note=NOTE,
-    left_out="the operating system and address translation",
+    omissions="the operating system and address translation",
     headline="All 48 cores of a CPU read or write memory on the other side of the link at these rates.",
     axis="throughput (GiB/s)",
-    spans=_MEASURED.spans,
+    spans=_SERIES.spans,
     rerun_accesses=2**19,
     limited=accesses_each,
 )

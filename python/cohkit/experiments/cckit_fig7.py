@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, rate, run, time_each
+from cohkit.experiments.plays import Stage, limited_time, rate, run
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -27,7 +27,7 @@ of the rows, one at a time, without a pause: it takes a row under lock, incremen
 increment is lost, which is checked at the end of each run.
 The second CPU stands at the home of the table and takes rows as the device does.
 """
-LEFT_OUT = "the operating system, address translation, and the cache of the second CPU"
+OMISSIONS = "the operating system, address translation, and the cache of the second CPU"
 
 
 def _rate(result: Play) -> float:
@@ -62,9 +62,9 @@ EXPERIMENT = Experiment(
     title="increments of a shared table by a CPU thread, against a part of rows that the other side increments too",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="A CPU thread increments rows of a table, the more slowly the more of them the other side increments too.",
     axis="million increments/s",
     along="contended rows (%)",
-    limited=time_each,
+    limited=limited_time,
 )

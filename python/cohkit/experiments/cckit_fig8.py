@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, best, rate, run, time_each
+from cohkit.experiments.plays import Stage, largest, limited_time, rate, run
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -23,7 +23,7 @@ Each thread reads a part of its own of 64 MiB in address order, one line at a ti
 the second half of one is read. Eight threads leave none of the blocks for a next one and take each other's, which
 `--with blocks=16` of `cohkit play` mends. 5 ms after 1 ms of warm-up.
 """
-LEFT_OUT = "the operating system and address translation"
+OMISSIONS = "the operating system and address translation"
 
 
 def _throughput(result: Play) -> float:
@@ -51,16 +51,16 @@ def _stages() -> list[Stage]:
 
 def _run(conditions: Conditions) -> list[Measurement]:
     ours = run(_stages(), "GiB/s", conditions)
-    return [*ours, *(best(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher") for name in BLOCKS)]
+    return [*ours, *(largest(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher") for name in BLOCKS)]
 
 
 EXPERIMENT = Experiment(
     title="sequential reads of memory behind the home, with a prefetcher and without",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="CPU threads read FPGA memory in address order, with a prefetcher behind its home and without.",
     axis="throughput (GiB/s)",
     along="threads",
-    limited=time_each,
+    limited=limited_time,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, best, run, times
+from cohkit.experiments.plays import Stage, largest, run, times
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -29,7 +29,7 @@ time, the mean of {TRANSACTIONS} transactions. Meanwhile the device takes the li
 table, all of it or what is new, and writes the view, all of it or what has changed, each line under its lock. The
 thread compares the view that it then reads with its own sums. The last rows of the table are those that are appended.
 """
-LEFT_OUT = (
+OMISSIONS = (
     "the time that summing takes (memory is slower), the device's own store of sums (it has room for all, on chip), "
     "the operating system and address translation"
 )
@@ -101,14 +101,14 @@ def _run(conditions: Conditions) -> list[Measurement]:
     # A smaller table has a different read rate, because the remainder of a response has more weight.
     ours = [one._replace(steady=not one.cut) if one.unit == "GiB/s" else one for one in ours]
     size, scale = list(SCALES.items())[-1]
-    return [*ours, best(ours, f"{KEY}.read.{scale}.", f"at best, recomputed, {size}, read")]
+    return [*ours, largest(ours, f"{KEY}.read.{scale}.", f"at best, recomputed, {size}, read")]
 
 
 EXPERIMENT = Experiment(
     title="response time of a materialised view, against rows that a transaction appends",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="A device answers once its view of a table is up to date, recomputed or brought on by new rows alone.",
     axis="response time (us); base table read (GiB/s)",
     along="rows appended by a transaction",

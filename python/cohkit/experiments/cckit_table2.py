@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, LINE_BYTES, REGION
-from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
+from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
@@ -80,15 +80,15 @@ def _parts(result: Simulation) -> dict[str, float]:
     return {name: parts[name] for name in order} | {"waiting": _latency(result) - sum(parts.values())}
 
 
-_MEASURED = Measured(_points(), "ns", _latency, _parts)
+_SERIES = PointExperiment(_points(), "ns", _latency, _parts)
 EXPERIMENT = Experiment(
     title="latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
-    run=_MEASURED.run,
+    run=_SERIES.run,
     note=NOTE,
-    left_out="the operating system and address translation",
+    omissions="the operating system and address translation",
     headline="A CPU core reads one line of memory on the other side of the link, and waits this long.",
     axis="read latency (ns)",
-    spans=_MEASURED.spans,
+    spans=_SERIES.spans,
     rerun_accesses=2**17,
     limited=accesses_each,
 )

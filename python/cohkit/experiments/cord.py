@@ -42,7 +42,7 @@ ORDERINGS: Mapping[str, Sizes] = {
 """Protocols with their sizes. `cord` has the published 8 entries, so more than 9 epoch numbers make no difference."""
 
 
-class Asks(Protocol):
+class PlayRun(Protocol):
     """A run that can be played."""
 
     def request(self, conditions: Conditions) -> Request:
@@ -105,7 +105,7 @@ def text(name: str) -> Text:
     return parse(shipped_file(file), file=file)
 
 
-def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
+def play_runs(runs: Sequence[PlayRun], conditions: Conditions) -> dict[str, Play]:
     """Play each distinct run once, and return the results by the `repr` of the run."""
     different = {repr(run): run for run in runs}
     requests = [run.request(conditions) for run in different.values()]
@@ -113,7 +113,7 @@ def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
     return dict(zip(different, results, strict=True))
 
 
-def none_fails(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]:
+def successful_plays(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]:
     """Return the results without failure.
 
     Raises:
@@ -146,22 +146,22 @@ def ratio(one: float, other: float) -> float:
     return 100 * one / other if other else 0
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """Runs with each ordering: their position in a panel, the panel, the key, and the runs by ordering."""
 
     place: str
     panel: str
     key: str
-    runs: Mapping[str, Asks]
+    runs: Mapping[str, PlayRun]
 
 
-def ran(compared: Sequence[Compared], conditions: Conditions, unless: str = "") -> dict[str, Play]:
+def play_comparisons(comparisons: Sequence[Comparison], conditions: Conditions, unless: str = "") -> dict[str, Play]:
     """Play all runs, and return the results by the `repr` of the run. Omit runs that fail with `unless`."""
-    return none_fails(played([run for one in compared for run in one.runs.values()], conditions), unless)
+    return successful_plays(play_runs([run for one in comparisons for run in one.runs.values()], conditions), unless)
 
 
-def over_cord(
-    compared: Sequence[Compared],
+def percent_of_cord(
+    comparisons: Sequence[Comparison],
     results: Mapping[str, Play],
     measures: Mapping[str, Callable[[Play], float]],
     key: str,
@@ -177,7 +177,7 @@ def over_cord(
             cut=conditions.accesses is not None,
         )
         for what, of in measures.items()
-        for one in compared
+        for one in comparisons
         for name in ("so", "mp", "wb")
         if repr(one.runs[name]) in results
     ]
@@ -202,8 +202,8 @@ def _points() -> list[tuple[str, str, Work]]:
 
 
 def _fig8(conditions: Conditions) -> list[Measurement]:
-    wanted = [
-        Compared(
+    comparisons = [
+        Comparison(
             value,
             f"{varied}, {machine}",
             f"{machine}.{varied}.{value}",
@@ -212,14 +212,16 @@ def _fig8(conditions: Conditions) -> list[Measurement]:
         for machine, platform in MACHINES.items()
         for value, varied, work in _points()
     ]
-    return over_cord(wanted, ran(wanted, conditions), MEASURES, "cord.sensitivity", conditions)
+    return percent_of_cord(
+        comparisons, play_comparisons(comparisons, conditions), MEASURES, "cord.sensitivity", conditions
+    )
 
 
 def _fig9(conditions: Conditions) -> list[Measurement]:
     parts = {"one way": 2, "round trip": 4}
     works = [("fan-out 1", Work()), ("fan-out 3", Work(fanout=3)), ("fan-out 7", Work(fanout=7))]
     works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
-    wanted = [
+    comparisons = [
         (
             f"{latency}, {words}, {reading}",
             f"{reading}.{words}.{latency}",
@@ -232,7 +234,7 @@ def _fig9(conditions: Conditions) -> list[Measurement]:
         for words, work in works
         for latency in LATENCIES
     ]
-    results = none_fails(played([run for *_, runs in wanted for run in runs], conditions))
+    results = successful_plays(play_runs([run for *_, runs in comparisons for run in runs], conditions))
     times = {key: _time(result) for key, result in results.items()}
     return [
         Measurement(
@@ -242,7 +244,7 @@ def _fig9(conditions: Conditions) -> list[Measurement]:
             f"cord.latency.{key}",
             cut=conditions.accesses is not None,
         )
-        for name, key, (so, cord) in wanted
+        for name, key, (so, cord) in comparisons
     ]
 
 
@@ -250,7 +252,7 @@ EPOCH_BITS = (2, 3, 4, 6, 8)
 COUNTER_BITS = (2, 4, 6, 8, 16, 32)
 
 
-def _numbered(bits: int, platform: str) -> Run:
+def _number_run(bits: int, platform: str) -> Run:
     numbers = min(2**bits, WIDE)
     settings = {"home.count": 1, "hosts.number_bits": bits}
     return Run("seq", {"numbers": numbers, "most": numbers - 1}, platform, Work(), settings, homes=1)
@@ -271,15 +273,17 @@ def _epochs(epoch: int, counter: int, platform: str) -> Run:
 def _fig10(conditions: Conditions) -> list[Measurement]:
     varied = [(counter, "bits of a counter", 8, counter) for counter in COUNTER_BITS]
     varied += [(epoch, "bits of an epoch", epoch, 32) for epoch in EPOCH_BITS]
-    wanted: list[tuple[int, str, str, Run, Run, Run]] = []
+    comparisons: list[tuple[int, str, str, Run, Run, Run]] = []
     for machine, platform in MACHINES.items():
-        seq8, seq40 = _numbered(8, platform), _numbered(40, platform)
+        seq8, seq40 = _number_run(8, platform), _number_run(40, platform)
         for bits, words, epoch, counter in varied:
-            wanted.append((bits, words, machine, _epochs(epoch, counter, platform), seq40, seq8))
-    results = none_fails(played([run for *_, one, two, three in wanted for run in (one, two, three)], conditions))
+            comparisons.append((bits, words, machine, _epochs(epoch, counter, platform), seq40, seq8))
+    results = successful_plays(
+        play_runs([run for *_, one, two, three in comparisons for run in (one, two, three)], conditions)
+    )
     ours = []
     for what, of in MEASURES.items():
-        for bits, words, machine, run, seq40, seq8 in wanted:
+        for bits, words, machine, run, seq40, seq8 in comparisons:
             beside = seq40 if what == "time" else seq8
             value = ratio(of(results[repr(run)]), of(results[repr(beside)]))
             key = f"cord.numbers.{what}.{machine}.{words}.{bits}"
@@ -299,14 +303,14 @@ included. Who acquires the flag checks the bytes when all is over, and lets the 
 Each store is to a line of its own; one above a line is a store to a larger line. Credits of posted stores do not count.
 Message sizes, the core's clock and its stores under way are assumed (`cohkit platform cxl-8x8`).
 """
-LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache"
+OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache"
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
         title="stores to other hosts' memory, ordered in three ways, over those ordered at directories",
         run=_fig8,
         note=NOTE,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Stores ordered at their source, between two points or written back, over those at directories.",
         axis="of cord (%)",
         limited=_limited,
@@ -315,7 +319,7 @@ EXPERIMENTS = {
         title="time of stores ordered at their source, over those ordered at directories, by latency between hosts",
         run=_fig9,
         note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="The longer the way between hosts, the more it costs to wait for each store's acknowledgement.",
         axis="time of so (% of cord)",
         along="latency between hosts (ns)",
@@ -325,7 +329,7 @@ EXPERIMENTS = {
         title="stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
         run=_fig10,
         note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Counters of four bits and fewer cost time; other epochs and counters none beside numbers of 40 bits.",
         axis="of numbers with each store (%)",
         along="bits",

@@ -8,12 +8,12 @@ from cohkit.experiments.cord import (
     HOMES,
     MACHINES,
     ORDERINGS,
-    Compared,
-    none_fails,
-    over_cord,
-    played,
-    ran,
+    Comparison,
+    percent_of_cord,
+    play_comparisons,
+    play_runs,
     ratio,
+    successful_plays,
     text,
     traffic,
 )
@@ -74,7 +74,7 @@ ROUND_TRIP = {"cxl-8x8": "37.5ns", "upi-8x8": "12.5ns"}
 """Link latency if the published latency between hosts is a round trip."""
 
 
-class Runs(NamedTuple):
+class ProgramRun(NamedTuple):
     """A program on a machine, with an ordering."""
 
     program: str
@@ -116,31 +116,31 @@ class Runs(NamedTuple):
         }
 
 
-def done(result: Play) -> float:
+def duration(result: Play) -> float:
     """Return the duration of a program in nanoseconds, as the mean over its threads."""
     times = result.times_ns
     assert times is not None  # noqa: S101 -- it has not failed
     return times["broadcasts" if "broadcasts" in times else "done"].mean
 
 
-def _waiting(result: Play, threads: int) -> float:
+def _waiting_share(result: Play, threads: int) -> float:
     """Return the percentage of `threads` threads' time spent waiting for outstanding stores."""
     assert result.statistics is not None  # noqa: S101 -- it has not failed
     assert result.end_ns is not None  # noqa: S101 -- it has not failed
     return ratio(result.statistics["posted_wait_ns"], threads * result.end_ns)
 
 
-def _acknowledgements(result: Play, _: int) -> float:
+def _acknowledgement_share(result: Play, _: int) -> float:
     """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     return ratio(result.traffic["Ack"]["between_bytes"], traffic(result))
 
 
-def _as_it_is(run: Runs) -> Runs:
+def _unchanged(run: ProgramRun) -> ProgramRun:
     return run
 
 
-VARIED: Mapping[tuple[str, str], Callable[[Runs], Runs]] = {
+VARIED: Mapping[tuple[str, str], Callable[[ProgramRun], ProgramRun]] = {
     ("threads of a host", str(CORES)): lambda run: run._replace(threads=CORES),
     ("link.latency", "of a round trip"): lambda run: run._replace(
         settings={**run.settings, "link.latency": ROUND_TRIP[run.platform]}
@@ -149,13 +149,13 @@ VARIED: Mapping[tuple[str, str], Callable[[Runs], Runs]] = {
 """Assumptions: parameter, other bound of its range, and the function that applies it to a run."""
 
 
-def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
-    wanted = [
-        (machine, program, vary(Runs(program, platform, "so")))
+def _fig2(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    comparisons = [
+        (machine, program, vary(ProgramRun(program, platform, "so")))
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
     ]
-    results = none_fails(played([run for *_, run in wanted], conditions))
+    results = successful_plays(play_runs([run for *_, run in comparisons], conditions))
     return [
         Measurement(
             f"{program}, {machine}, {what}",
@@ -164,19 +164,19 @@ def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> l
             f"cord.acknowledgements.{what}.{machine}.{program}",
             cut=conditions.accesses is not None,
         )
-        for what, of in {"time": _waiting, "traffic": _acknowledgements}.items()
-        for machine, program, run in wanted
+        for what, of in {"time": _waiting_share, "traffic": _acknowledgement_share}.items()
+        for machine, program, run in comparisons
     ]
 
 
-def _wanted(order: str, vary: Callable[[Runs], Runs]) -> list[Compared]:
+def _comparisons(order: str, vary: Callable[[ProgramRun], ProgramRun]) -> list[Comparison]:
     """Return each program on each machine, with each ordering."""
     return [
-        Compared(
+        Comparison(
             program,
             machine,
             f"{machine}.{program}",
-            {name: vary(Runs(program, platform, name, order)) for name in ORDERINGS},
+            {name: vary(ProgramRun(program, platform, name, order)) for name in ORDERINGS},
         )
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
@@ -187,7 +187,7 @@ WRONG = "result of a scenario"
 """Failure kind of a run with wrong data, which yields no number."""
 
 
-def _released(result: Play, platform: str) -> float:
+def _bytes_per_release(result: Play, platform: str) -> float:
     """Return the bytes of write-through stores per release. Stores to other hosts determine the bytes per store."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     assert result.messages is not None  # noqa: S101 -- it has not failed
@@ -199,28 +199,28 @@ def _released(result: Play, platform: str) -> float:
     return of_each * messages["Relaxed"] / messages["Release"]
 
 
-def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
-    wanted = _wanted("", vary)
-    results = ran(wanted, conditions, WRONG)
-    ours = over_cord(wanted, results, {"time": done, "traffic": traffic}, "cord.programs", conditions)
+def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    comparisons = _comparisons("", vary)
+    results = play_comparisons(comparisons, conditions, WRONG)
+    ours = percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.programs", conditions)
     return ours + [
         Measurement(
             f"{one.place}, {one.panel}, stored for each release",
-            _released(results[repr(one.runs["cord"])], MACHINES[one.panel]),
+            _bytes_per_release(results[repr(one.runs["cord"])], MACHINES[one.panel]),
             "B",
             f"cord.release_bytes.{one.place}",
             cut=conditions.accesses is not None,
         )
         # The addresses that programs store to do not depend on the distance between hosts.
-        for one in wanted
+        for one in comparisons
         if one.panel == next(iter(MACHINES))
     ]
 
 
-def _fig13(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Measurement]:
-    wanted = _wanted("tso/", vary)
-    results = ran(wanted, conditions, WRONG)
-    return over_cord(wanted, results, {"time": done, "traffic": traffic}, "cord.tso", conditions)
+def _fig13(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    comparisons = _comparisons("tso/", vary)
+    results = play_comparisons(comparisons, conditions, WRONG)
+    return percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.tso", conditions)
 
 
 def _spans(run: Callable[..., list[Measurement]]) -> Callable[[Conditions], list[Span]]:
@@ -228,11 +228,11 @@ def _spans(run: Callable[..., list[Measurement]]) -> Callable[[Conditions], list
 
     def spans(conditions: Conditions) -> list[Span]:
         found = {one.name: Span(one.name, one.value, []) for one in run(conditions)}
-        for assumed, vary in VARIED.items():
+        for assumptions, vary in VARIED.items():
             for one in run(conditions, vary):
                 # With one of the assumptions, the data may be wrong.
                 if one.name in found:
-                    found[one.name].reruns.append(Rerun(*assumed, one.value))
+                    found[one.name].reruns.append(Rerun(*assumptions, one.value))
         return list(found.values())
 
     return spans
@@ -256,7 +256,7 @@ last check. What a thread keeps to itself is calculated outside of the memory th
 Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of posted stores
 do not count.
 """
-LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
+OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 
 EXPERIMENTS = {
     "cord-fig2": Experiment(
@@ -265,7 +265,7 @@ EXPERIMENTS = {
         spans=_spans(_fig2),
         rerun_accesses=RERUN_STORES,
         note=NOTE + "The share of time is that in which threads wait for stores of theirs that are under way.\n",
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Threads wait for acknowledgements, which take a part of what goes between hosts.",
         axis="share (%)",
         limited=_limited,
@@ -278,7 +278,7 @@ EXPERIMENTS = {
         note=NOTE
         + "Bytes for each release are those of all relaxed stores under `cord` by all releases, among them those of\n"
         "barriers and of flags by which bytes are told to be taken; words of bigfft go in pieces of 2 KiB.\n",
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Programs with stores ordered at their source, between two points or written back.",
         axis="of cord (%); stored for each release (B)",
         limited=_limited,
@@ -289,7 +289,7 @@ EXPERIMENTS = {
         spans=_spans(_fig13),
         rerun_accesses=RERUN_STORES,
         note=NOTE,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Under total store order each store to a directory is a release.",
         axis="of cord (%)",
         limited=_limited,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.experiments.cord import ORDERINGS, TABLES, none_fails, played, text, traffic
-from cohkit.experiments.cord_programs import done
+from cohkit.experiments.cord import ORDERINGS, TABLES, play_runs, successful_plays, text, traffic
+from cohkit.experiments.cord_programs import duration
 from cohkit.experiments.experiment import Experiment
 from cohkit.published import Measurement
 
@@ -65,8 +65,8 @@ def _run(conditions: Conditions) -> list[Measurement]:
         for hosts in HOSTS
         if most is None or hosts == HOSTS[0] or CORES * hosts <= most
     ]
-    results = none_fails(played(wanted, conditions))
-    numbers = [("time", "ns", run, done(results[repr(run)])) for run in wanted]
+    results = successful_plays(play_runs(wanted, conditions))
+    numbers = [("time", "ns", run, duration(results[repr(run)])) for run in wanted]
     numbers += [("traffic", "B", run, traffic(results[repr(run)]) / (CORES * run.hosts)) for run in wanted]
     return [
         Measurement(
@@ -97,7 +97,7 @@ theirs. The three are the next host and those at equal distances. Time is from t
 check, traffic the bytes between hosts; both are means over cores. Eight hosts are at each switch, and one switch is
 above all others; of eight hosts all are at one. What is between the switches is assumed (`cohkit platform cxl-512x8`).
 """,
-        left_out="waiting inside meshes, room in buffers, memory behind the shared cache",
+        omissions="waiting inside meshes, room in buffers, memory behind the shared cache",
         headline="Hosts that are behind other switches are farther apart, which costs those that wait.",
         axis="time (ns); bytes between hosts, for a core",
         along="hosts",

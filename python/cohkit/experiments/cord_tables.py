@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.experiments.cord import MACHINES, TABLES, none_fails, played, ratio
-from cohkit.experiments.cord_programs import ALL_TO_ALL, Runs, done
+from cohkit.experiments.cord import MACHINES, TABLES, play_runs, ratio, successful_plays
+from cohkit.experiments.cord_programs import ALL_TO_ALL, ProgramRun, duration
 from cohkit.experiments.experiment import Experiment, Rerun, Span
 from cohkit.published import PERCENT, Measurement, Published
 
@@ -24,7 +24,7 @@ WORKLOADS: Mapping[str, Mapping[str, int]] = {
     ALL_TO_ALL: {},
 }
 """Programs at a quarter of the usual size: the number of outstanding stores does not depend on their length."""
-COST_NOTHING = 1.001
+FREE_RATIO = 1.001
 """Tables count as free if a program takes at most this multiple of its time with the largest tables."""
 LARGEST = 32
 """Entries of a table that is large enough for all programs."""
@@ -63,7 +63,7 @@ def directory_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
     }
 
 
-class Found(NamedTuple):
+class SmallestTables(NamedTuple):
     """The smallest tables without a time cost, the time with the largest tables, and the play with the smallest."""
 
     sizes: Sizes
@@ -71,28 +71,28 @@ class Found(NamedTuple):
     play: Play
 
 
-def _with(run: Runs, sizes: Sizes) -> Runs:
+def _with_sizes(run: ProgramRun, sizes: Sizes) -> ProgramRun:
     # More epoch numbers than a core has entries make no difference.
     return run._replace(sizes={"homes": run.hosts, "epochs": 2 * LARGEST, "most": 65535, **sizes})
 
 
-def _search(run: Runs) -> Generator[Runs, Play, Found]:
+def _search(run: ProgramRun) -> Generator[ProgramRun, Play, SmallestTables]:
     """Yield runs to play, and return the smallest tables that cost no time.
 
     Tables are minimised one after the other, those of the core first. No table of the result can therefore be smaller
     with the others unchanged. The search assumes that more entries never cost time.
     """
     sizes = {"counters": run.hosts, "entries": LARGEST, "slots": LARGEST, "notes": LARGEST}
-    play = yield _with(run, sizes)
-    time = done(play)
+    play = yield _with_sizes(run, sizes)
+    time = duration(play)
     for table in ("entries", "counters", "slots", "notes"):
         # The other tables hold at most the unacknowledged epochs and the current one.
         low, high = 1, min(sizes[table], sizes["entries"] + (table == "slots"))
         # This is usually a small number, so start with small guesses.
         guess = 1
         while low < high:
-            other = yield _with(run, {**sizes, table: guess})
-            if done(other) <= COST_NOTHING * time:
+            other = yield _with_sizes(run, {**sizes, table: guess})
+            if duration(other) <= FREE_RATIO * time:
                 high, play = guess, other
                 guess = (low + high) // 2
             else:
@@ -100,21 +100,21 @@ def _search(run: Runs) -> Generator[Runs, Play, Found]:
                 guess = min(2 * guess, (low + high) // 2)
                 guess = max(guess, low)
         sizes[table] = high
-    return Found(sizes, time, play)
+    return SmallestTables(sizes, time, play)
 
 
-def _found(runs: Iterable[Runs], conditions: Conditions) -> dict[str, Found]:
+def _smallest_tables(runs: Iterable[ProgramRun], conditions: Conditions) -> dict[str, SmallestTables]:
     """Search for the smallest tables of all runs in parallel, and return them by the `repr` of the run."""
     searches = {repr(run): _search(run) for run in runs}
     asked = {name: next(search) for name, search in searches.items()}
-    found: dict[str, Found] = {}
+    found: dict[str, SmallestTables] = {}
     # The last three searches need few guesses.
     ends = 16 * len(searches)
     progress = conditions.progress
     told = conditions._replace(progress=None)
     plays = 0
     while asked:
-        results = none_fails(played(list(asked.values()), told))
+        results = successful_plays(play_runs(list(asked.values()), told))
         plays += len(asked)
         if progress:
             progress(min(plays, ends), ends)
@@ -127,10 +127,10 @@ def _found(runs: Iterable[Runs], conditions: Conditions) -> dict[str, Found]:
     return found
 
 
-def _runs(workloads: Iterable[str]) -> list[tuple[str, str, Runs]]:
+def _runs(workloads: Iterable[str]) -> list[tuple[str, str, ProgramRun]]:
     """Return the programs for all numbers of hosts: name of the machine, program and run."""
     return [
-        (machine, program, Runs(program, platform, "cord", hosts=hosts, numbers=WORKLOADS[program]))
+        (machine, program, ProgramRun(program, platform, "cord", hosts=hosts, numbers=WORKLOADS[program]))
         for machine, platform in MACHINES.items()
         for program in workloads
         for hosts in HOSTS
@@ -149,11 +149,13 @@ def _published(hosts: int, reading: str) -> Sizes:
 
 def _fig11(conditions: Conditions) -> list[Measurement]:
     wanted = _runs(WORKLOADS)
-    found = _found((run for *_, run in wanted), conditions)
+    found = _smallest_tables((run for *_, run in wanted), conditions)
     read = {
-        (repr(run), reading): _with(run, _published(run.hosts, reading)) for *_, run in wanted for reading in READINGS
+        (repr(run), reading): _with_sizes(run, _published(run.hosts, reading))
+        for *_, run in wanted
+        for reading in READINGS
     }
-    results = none_fails(played(list(read.values()), conditions._replace(progress=None)))
+    results = successful_plays(play_runs(list(read.values()), conditions._replace(progress=None)))
     ours = []
     for machine, program, run in wanted:
         sizes, time, _ = found[repr(run)]
@@ -164,7 +166,7 @@ def _fig11(conditions: Conditions) -> list[Measurement]:
             "directory, for all cores": (each * CORES * run.hosts, "B"),
         }
         for reading in READINGS:
-            taken = done(results[repr(read[repr(run), reading])])
+            taken = duration(results[repr(read[repr(run), reading])])
             numbers[f"time, published {reading}"] = (ratio(taken, time), PERCENT)
         ours += [
             Measurement(
@@ -187,7 +189,7 @@ def _by_panel(ours: list[Measurement]) -> list[Measurement]:
 
 def _fig12(conditions: Conditions) -> list[Measurement]:
     wanted = _runs([ALL_TO_ALL])
-    found = _found((run for *_, run in wanted), conditions)
+    found = _smallest_tables((run for *_, run in wanted), conditions)
     ours = []
     for machine, _, run in wanted:
         sizes, _, play = found[repr(run)]
@@ -344,7 +346,7 @@ data in the shared cache takes of the published area and static power of cache a
 a write. That a small memory takes half to four times as much is assumed (`--sensitivity`), and 16 B of header with a
 line.
 """
-LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
+OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 
 
 def _limited(accesses: int) -> str:
@@ -356,7 +358,7 @@ EXPERIMENTS = {
         title="the smallest tables of cores and directories that cost programs no time, by the number of hosts",
         run=_fig11,
         note=NOTE + _OF_TABLES,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Bytes of the smallest tables that cost no time, and what the published ones cost.",
         axis="bytes; of the largest (%)",
         limited=_limited,
@@ -365,7 +367,7 @@ EXPERIMENTS = {
         title="the same for a broadcast from all to all, by table, with buffers for releases that wait",
         run=_fig12,
         note=NOTE + _OF_BUFFERS,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="The tables and buffers of a directory grow with the cores that store to it.",
         axis="bytes",
         along="hosts",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
-from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
-from cohkit.experiments.steady import even
+from cohkit.experiments.experiment import Experiment, Point, PointExperiment, accesses_each
+from cohkit.experiments.steady import is_even
 from cohkit.links import link
 from cohkit.published import Measurement
 
@@ -22,7 +22,7 @@ SIZES = tuple(128 << doubled for doubled in range(8))
 MANY = 20_000
 """Number of lines transferred for a throughput."""
 
-WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
+DIRECTIONS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 DMA_NS = 150
 """One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
 LINKS = {"one link": 1, "two links": 2}
@@ -38,17 +38,17 @@ DMA: a card with 16 lanes of PCIe Gen3, {DMA_NS} ns one way, moves as many bytes
 doorbell to the word that says it is done, throughput with 32 transfers asked for at a time (`cohkit link pcie3 --dma`).
 `--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
 """
-LEFT_OUT = (
+OMISSIONS = (
     "what an operating system, its driver and interrupts do for a transfer by DMA; what the CPU's directory is in "
     "detail, which is not published; and address translation"
 )
 
 
-def _request(way: str, links: int, lines: int, accesses: int) -> Request:
+def _request(direction: str, links: int, lines: int, accesses: int) -> Request:
     return {
         "platform": "enzian-cpu-home",
         "protocol": "eci-near",
-        "workload": WAYS[way],
+        "workload": DIRECTIONS[direction],
         "region": "4MiB",
         "accesses": accesses,
         "by": {"llc": "idle"},
@@ -59,11 +59,11 @@ def _request(way: str, links: int, lines: int, accesses: int) -> Request:
 def _points(measure: str) -> list[Point]:
     return [
         Point(
-            f"{size}, {way}, {words}, {measure}",
-            f"{KEY}.{measure}.{way}.{words.replace(' ', '_')}.{size}",
-            _request(way, links, size // LINE_BYTES, MANY if measure == "throughput" else size // LINE_BYTES),
+            f"{size}, {direction}, {words}, {measure}",
+            f"{KEY}.{measure}.{direction}.{words.replace(' ', '_')}.{size}",
+            _request(direction, links, size // LINE_BYTES, MANY if measure == "throughput" else size // LINE_BYTES),
         )
-        for way in WAYS
+        for direction in DIRECTIONS
         for words, links in LINKS.items()
         for size in SIZES
     ]
@@ -86,9 +86,9 @@ def _throughput(result: Simulation) -> float:
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
-def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `Measured` calls it
+def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `PointExperiment` calls it
     statistics, quarters = result.statistics or {}, result.quarters
-    return even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
+    return is_even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
 
 _ONE: Request = {"platform": "", "workload": "sequential-read", "accesses": 1000, "cores": 1, "prefetch": 0}
@@ -100,11 +100,13 @@ def _only(more: Request) -> Request:
     return {key: value for key, value in more.items() if key not in ("platform", "workload")}  # type: ignore[return-value]
 
 
-_MEASURED = [
-    Measured(_points("latency"), "ns", _time),
-    Measured([_sockets("latency", "latency", _only(_ONE))], "ns", _mean),
-    Measured(_points("throughput"), "GiB/s", _throughput, steady=_steady),
-    Measured([_sockets("throughput.cache_to_cache", "throughput", _only(_ALL))], "GiB/s", _throughput, steady=_steady),
+_SERIES = [
+    PointExperiment(_points("latency"), "ns", _time),
+    PointExperiment([_sockets("latency", "latency", _only(_ONE))], "ns", _mean),
+    PointExperiment(_points("throughput"), "GiB/s", _throughput, steady=_steady),
+    PointExperiment(
+        [_sockets("throughput.cache_to_cache", "throughput", _only(_ALL))], "GiB/s", _throughput, steady=_steady
+    ),
 ]
 
 
@@ -113,32 +115,32 @@ def _dma() -> list[Measurement]:
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
-        for way in WAYS:
+        for direction in DIRECTIONS:
             for size, both in rates.items():
                 if both is None:
                     continue
-                told = both["to_device"] if way == "reads" else both["to_host"]
+                told = both["to_device"] if direction == "reads" else both["to_host"]
                 value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
                 steady = None if measure == "latency" else True
-                key = f"{KEY}.{measure}.{way}.dma.{size}"
-                ours.append(Measurement(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
+                key = f"{KEY}.{measure}.{direction}.dma.{size}"
+                ours.append(Measurement(f"{size}, {direction}, DMA, {measure}", value, unit, key, steady=steady))
     return ours
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
-    all_of_them = [ours for measured in _MEASURED for ours in measured.run(conditions)]
+    all_of_them = [ours for measured in _SERIES for ours in measured.run(conditions)]
     return sorted([*all_of_them, *_dma()], key=lambda ours: ours.unit, reverse=True)
 
 
 def _spans(conditions: Conditions) -> list[Span]:
-    return [span for measured in _MEASURED for span in measured.spans(conditions)]
+    return [span for measured in _SERIES for span in measured.spans(conditions)]
 
 
 EXPERIMENT = Experiment(
     title="uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="An FPGA reads and writes the CPU's memory line by line over ECI, or a card by DMA over PCIe.",
     axis="latency of a transfer (ns); throughput (GiB/s)",
     along="bytes of a transfer",

@@ -55,7 +55,7 @@ class Experiment(NamedTuple):
     title: str
     run: Callable[[Conditions], list[Measurement]]
     note: str = ""
-    left_out: str = ""
+    omissions: str = ""
     """Effects that matter in reality but are not modelled. Shown beside the numbers and in the plot."""
     axis: str = ""
     """Plotted quantity with its unit. Without it, nothing is plotted."""
@@ -90,7 +90,7 @@ class Point(NamedTuple):
     request: Request
 
 
-class Measured:
+class PointExperiment:
     """Numbers computed by simulations, one each.
 
     `measure` extracts the number from a result. `parts`, if given, returns the terms of which it is the sum. `steady`,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, rate, run, time_each, times
+from cohkit.experiments.plays import Stage, limited_time, rate, run, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ a line homed at the device; threads use compare-and-swap, the device a locking c
 the device's; threads ask by a register over PCIe and poll their own memory. The latency is from asking to having.
 1 ms after 100 us of warm-up. The machine is Enzian; PCIe beside it is assumed (`bus.*` of the platform).
 """
-LEFT_OUT = "the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns"
+OMISSIONS = "the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns"
 
 
 def _latency(side: str) -> Callable[[Play], float]:
@@ -36,11 +36,13 @@ def _rate(side: str) -> Callable[[Play], float]:
     return lambda result: rate(result, f"{side} locks") / 1e6
 
 
-def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str, per_s: float = 0) -> list[Stage]:
+def _stages(
+    measure: Callable[[str], Callable[[Play], float]], quantity: str, unit: str, per_s: float = 0
+) -> list[Stage]:
     return [
         Stage(
-            f"{parallelism}, {table}, {side} {what}",
-            f"{KEY}.{what}.{table}.{side}.{parallelism}",
+            f"{parallelism}, {table}, {side} {quantity}",
+            f"{KEY}.{quantity}.{table}.{side}.{parallelism}",
             "enzian-dc-bram",
             "locks",
             {"threads": parallelism, "device": parallelism, "messages": messages},
@@ -70,11 +72,13 @@ after 100 us of warm-up. Records, times and the host's threads are assumed.
 CARD_LEFT_OUT = "the operating system, address translation, and what database and storage do beside"
 
 
-def _of_card(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str, per_s: float = 0) -> list[Stage]:
+def _of_card(
+    measure: Callable[[str], Callable[[Play], float]], quantity: str, unit: str, per_s: float = 0
+) -> list[Stage]:
     return [
         Stage(
-            f"{parallelism}, {side} {what}",
-            f"{CARD}.{what}.{side}.{parallelism}",
+            f"{parallelism}, {side} {quantity}",
+            f"{CARD}.{quantity}.{side}.{parallelism}",
             "n1sdp-u280",
             "locks",
             {"threads": HOST_THREADS, "device": parallelism, "cached": 1},
@@ -105,22 +109,22 @@ EXPERIMENT = Experiment(
     title="record locks of both sides, by parallelism",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="A CPU and a device lock records of one table, in coherent memory or by messages over a bus.",
     axis="latency of a lock (us); million locks/s",
     along="transactions at a time, on each side",
     logarithmic="xy",
-    limited=time_each,
+    limited=limited_time,
 )
 
 CARD_EXPERIMENT = Experiment(
     title="record locks of a host and a card in the host's memory over CCIX, by parallelism",
     run=_run_card,
     note=CARD_NOTE,
-    left_out=CARD_LEFT_OUT,
+    omissions=CARD_LEFT_OUT,
     headline="A host and a card lock records of one table in the host's memory, which both cache.",
     axis="latency of a lock (us); million locks/s",
     along="requests of the card at a time",
     logarithmic="xy",
-    limited=time_each,
+    limited=limited_time,
 )

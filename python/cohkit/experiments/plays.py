@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cohkit.errors import Error, InputError
-from cohkit.experiments.steady import even, filling
+from cohkit.experiments.steady import is_even, is_filling
 from cohkit.player import play_many
 from cohkit.published import Measurement
 
@@ -52,37 +52,37 @@ class Stage(NamedTuple):
     """Quantities of the platform to set."""
 
 
-def time_each(accesses: int) -> str:
+def limited_time(accesses: int) -> str:
     """Describe the reduction of timed plays for a given number of accesses."""
     microseconds = f"{_NANOSECONDS_PER_ACCESS * accesses / 1000:.15g} us"
     return f"no more than {microseconds} each, after no more than {microseconds} of warm-up"
 
 
-def times(result: Play, what: str) -> Times:
+def times(result: Play, counter: str) -> Times:
     """Return the durations recorded under a name.
 
     Raises:
         InputError: the play was too short to record one.
 
     """
-    return _called(result.times_ns, result, what)
+    return _lookup(result.times_ns, result, counter)
 
 
-def rate(result: Play, what: str) -> float:
+def rate(result: Play, counter: str) -> float:
     """Return the events per second recorded under a name.
 
     Raises:
         InputError: the play was too short to count one.
 
     """
-    return _called(result.rates_per_s, result, what)
+    return _lookup(result.rates_per_s, result, counter)
 
 
-def _called(all_of: Mapping[str, _T] | None, result: Play, what: str) -> _T:
-    if all_of is None or what not in all_of:
-        message = f"no `{what}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
+def _lookup(by_name: Mapping[str, _T] | None, result: Play, counter: str) -> _T:
+    if by_name is None or counter not in by_name:
+        message = f"no `{counter}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
         raise InputError(message)
-    return all_of[what]
+    return by_name[counter]
 
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Measurement]:
@@ -116,18 +116,18 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Meas
     return ours
 
 
-def best(ours: Sequence[Measurement], of: str, name: str) -> Measurement:
-    """Return the largest number whose key starts with `of`, for a published number without a stated configuration.
+def largest(ours: Sequence[Measurement], prefix: str, name: str) -> Measurement:
+    """Return the largest number whose key starts with `prefix`, for a published number without a stated configuration.
 
     The key of the result ends with `best`.
     """
-    greatest = max((one for one in ours if one.key.startswith(of)), key=lambda one: one.value)
-    return greatest._replace(name=name, key=f"{of}best")
+    greatest = max((one for one in ours if one.key.startswith(prefix)), key=lambda one: one.value)
+    return greatest._replace(name=name, key=f"{prefix}best")
 
 
 def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
     course = (result.courses or {}).get(stage.counted)
-    return even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and filling(result.quarters))
+    return is_even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and is_filling(result.quarters))
 
 
 def _is_cut(stage: Stage, conditions: Conditions) -> bool:

@@ -79,12 +79,12 @@ def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
     return {"host.llc": f"{1 << scaled.bit_length() - 1}B"}
 
 
-def missing() -> str:
+def missing_tools() -> str:
     """Describe what must be installed to run programs; return an empty text if nothing is missing."""
     return "" if shutil.which(COMPILER) else NEEDED
 
 
-def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
+def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
     """Run programs in parallel, and return the results of each by name, in the units that the programs print.
 
     Raises:
@@ -92,7 +92,7 @@ def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
         Error: a program failed, or found a wrong result.
 
     """
-    if lacks := missing():
+    if lacks := missing_tools():
         raise UnavailableError(lacks)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -154,7 +154,7 @@ def _results(text: str) -> Iterator[tuple[str, float]]:
             yield found[1], float(found[2])
 
 
-def assumed() -> Iterator[tuple[str, str]]:
+def assumptions() -> Iterator[tuple[str, str]]:
     """Yield each quantity of the machine that has a range, with each bound that differs from its value."""
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
         if isinstance(quantities, dict):

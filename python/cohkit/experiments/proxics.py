@@ -11,10 +11,10 @@ from cohkit.experiments.programs import (
     LINE_BYTES,
     MCC_CYCLE_S,
     Run,
-    assumed,
+    assumptions,
     last_cache,
-    missing,
-    ran,
+    missing_tools,
+    run_programs,
 )
 from cohkit.published import PERCENT, Measurement
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.experiment import Conditions
 
-LEFT_OUT = (
+OMISSIONS = (
     "what walks of tables of pages find in caches, write-backs of lines of the host's own memory, instructions that "
     "are not in a cache, and the operating system"
 )
@@ -36,7 +36,7 @@ def _limit(full: int, conditions: Conditions) -> int:
 _BYTES_PER_ACCESS = 16
 
 
-def _most_bytes(conditions: Conditions) -> int:
+def _max_bytes(conditions: Conditions) -> int:
     return _limit(1 << 40, conditions) * _BYTES_PER_ACCESS
 
 
@@ -69,12 +69,12 @@ _TABLE_1 = [
 
 
 def _measure(conditions: Conditions, settings: Mapping[str, str]) -> Run:
-    lines = max(_BATCH, min(_MEASURED_LINES, _most_bytes(conditions) // LINE_BYTES))
+    lines = max(_BATCH, min(_MEASURED_LINES, _max_bytes(conditions) // LINE_BYTES))
     return Run("measure", (lines,), settings)
 
 
 def _table1(conditions: Conditions) -> list[Measurement]:
-    [found] = ran([_measure(conditions, {})], conditions)
+    [found] = run_programs([_measure(conditions, {})], conditions)
     return [
         Measurement(name, found[called] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None)
         for name, unit, key, called, scale in _TABLE_1
@@ -82,9 +82,9 @@ def _table1(conditions: Conditions) -> list[Measurement]:
 
 
 def _table1_spans(conditions: Conditions) -> list[Span]:
-    ends = list(assumed())
+    ends = list(assumptions())
     variants: list[Mapping[str, str]] = [{}, *({name: end} for name, end in ends)]
-    as_it_is, *others = ran([_measure(conditions, settings) for settings in variants], conditions)
+    as_it_is, *others = run_programs([_measure(conditions, settings) for settings in variants], conditions)
     return [
         Span(
             name,
@@ -99,7 +99,7 @@ def _points(
     key: str, runs: Mapping[int, Run], conditions: Conditions, unit: str, value: Callable[[int, float], float]
 ) -> list[Measurement]:
     """Run the programs by size, and convert each of their results with `value`."""
-    results = ran(list(runs.values()), conditions)
+    results = run_programs(list(runs.values()), conditions)
     return [
         Measurement(
             f"{size}, {name}",
@@ -115,7 +115,7 @@ def _points(
 
 def _sizes(sizes: Sequence[int], conditions: Conditions) -> list[int]:
     """Return the sizes within the limit."""
-    most = max(sizes[0], _most_bytes(conditions))
+    most = max(sizes[0], _max_bytes(conditions))
     return [size for size in sizes if size <= most]
 
 
@@ -148,7 +148,7 @@ _PART = 64 * LINE_BYTES
 
 
 def _table_bytes(full: int, conditions: Conditions) -> int:
-    return max(_PART, min(full, _most_bytes(conditions)) // _PART * _PART)
+    return max(_PART, min(full, _max_bytes(conditions)) // _PART * _PART)
 
 
 def _sum(conditions: Conditions) -> list[Measurement]:
@@ -177,7 +177,7 @@ def _pipes(conditions: Conditions) -> list[Measurement]:
     # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
     runs = [Run("pipes", (lines, words, threads), _SEVERAL) for threads in (1, _CORES) for lines in _LINES]
-    results = ran(runs, conditions)
+    results = run_programs(runs, conditions)
     return [
         Measurement(
             f"{lines}, {name}",
@@ -207,7 +207,7 @@ def _spawn(conditions: Conditions) -> list[Measurement]:
             f"proxics.spawn.{name.replace(' ', '_')}.{result['length']:.0f}",
             cut=conditions.accesses is not None,
         )
-        for result in ran(runs, conditions)
+        for result in run_programs(runs, conditions)
         for name in ("verified", "as trusted")
     ]
 
@@ -218,7 +218,7 @@ _CLOCKS = {"host": CYCLE_S, "core": MCC_CYCLE_S}
 
 def _compute(conditions: Conditions) -> list[Measurement]:
     rounds = _limit(_ROUNDS, conditions)
-    [result] = ran([Run("compute", (rounds,))], conditions)
+    [result] = run_programs([Run("compute", (rounds,))], conditions)
     cut = conditions.accesses is not None
     seconds = {who: cycles * CYCLE_S for who, cycles in result.items()}
     rates = [Measurement(who, rounds / s / 1e6, "M/s", f"proxics.compute.{who}", cut=cut) for who, s in seconds.items()]
@@ -240,13 +240,13 @@ the command of a core to the stamp of the line. External bandwidth: the host rea
 the distance and level of hints that are best. Internal: transfers of a copy engine. The machine is fitted to the
 first three; both latencies are not published, the external one is held near Enzian's (591 ns, DC+DDR).
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Far memory is nearer to a core beside it than to the host, and gives it more.",
         axis="GB/s; of one another (%); ns",
         spans=_table1_spans,
         rerun_accesses=_MEASURED_LINES * LINE_BYTES // _BYTES_PER_ACCESS,
         limited=_bytes,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-bulk": Experiment(
         title="memory set, cleared and copied by the host and by a core beside far memory, by size",
@@ -260,13 +260,13 @@ which the core has read the last line; what the host does for its caches is not 
 lines at a time, or two interleaved transfers of 192. The second of two runs counts (published are medians of 100; here
 each is the same). Each word that was written is compared.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A core beside far memory sets, clears and copies it, and so does the host, by size.",
         axis="throughput (GB/s)",
         along="bytes",
         logarithmic="xy",
         limited=_bytes,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-gups": Experiment(
         title="random updates of a table in local and in far memory, by its size",
@@ -278,13 +278,13 @@ a quarter of the updates, of the hints and of the table each. The core fetches t
 line, one after the other; the registers that ask and answer are counted. A second time the updates undo the first, and
 all of the table is compared.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="One worker updates random entries of a table, which the last cache holds or does not.",
         axis="updates (M/s)",
         along="bytes of the table",
         logarithmic="xy",
         limited=_bytes,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-pipes": Experiment(
         title="words to a core beside far memory by pipes of lines and of registers, by their number",
@@ -296,13 +296,13 @@ a tag; the host sends as many lines at once as are free. A register pipe holds o
 turns. There and back: a line with one word and a line back, or the same by registers. The core's sums are compared,
 and each word that comes back.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
         axis="words (M/s); round trip (ns)",
         along="lines, or registers, of a thread",
         logarithmic="xy",
         limited=_words,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-spawn": Experiment(
         title="starting a program on a core beside far memory, by its length, looked through or trusted",
@@ -312,13 +312,13 @@ From the first word that the host writes of the binary to the core's word that i
 a stub that is padded with data to its length. Verified: the core looks through it before; how long it takes for a line
 is assumed (`loader.*`).
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A host starts a program on a core beside far memory, which looks through it or trusts it.",
         axis="time (us)",
         along="bytes of the binary",
         logarithmic="xy",
         limited=_times,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-sum": Experiment(
         title="the sum of a column of a table in local and in far memory, by the bytes of a row",
@@ -329,13 +329,13 @@ million rows per second. Hints go 64 lines ahead; of four cores, each of which h
 asked by a register pipe and answers by one; it fetches 64 lines at a time, three such transfers ahead. Sums are
 compared with what the balances were made to be.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A core beside far memory adds up a column of a table there, and so does the host.",
         axis="rows (M/s)",
         along="bytes of a row",
         logarithmic="xy",
         limited=_bytes,
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-filter": Experiment(
         title="rows below a balance of a table in far memory, copied there or streamed, by how many there are",
@@ -348,13 +348,13 @@ rows to far memory, adjacent ones at once (they are not counted on their way to 
 line that the host has asked for before, and that the scratchpad holds until it is there. All rows that are copied or
 come are compared.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",
         axis="rows of the table (M/s)",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
         limited=lambda accesses: f"{_bytes(accesses)}; {CACHE_TOO}",
-        needs=missing,
+        needs=missing_tools,
     ),
     "proxics-compute": Experiment(
         title="a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
@@ -364,10 +364,10 @@ come are compared.
 near: rounds per second, and in 1000 clocks of each one's own. The mixture is ours, as the licence of Dhrystone is not
 told, so that rounds are none of Dhrystone's. What comes of it is compared.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="A core beside far memory calculates slower than one of the host, by its clock.",
         axis="rounds (M/s; per 1000 clocks)",
         limited=_rounds,
-        needs=missing,
+        needs=missing_tools,
     ),
 }

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
-from cohkit.experiments.proxics import LEFT_OUT
+from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ _GRAPHS = [
     _Graph("roads", 3, 23_900_000, 57_700_000, 9 * _SCALE),
     _Graph("uniform", 4, 1 << 25, 1_073_700_000, 113 * _SCALE),
 ]
-_WAYS = ("local", "far", "far with hints", "line pipes", "register pipes")
+_METHODS = ("local", "far", "far with hints", "line pipes", "register pipes")
 _HINTS, _LINES, _ALL = 1 << 2, 1 << 3, 0b11111
 _CORES = (1, 2, 4)
 _FEWEST = 128
 
 
-def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
+def _program_size(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
     """Return a graph's arguments for the program, scaled, within the limit of edges."""
     full = graph.edges // _SCALE
     edges = max(_FEWEST, min(full, conditions.accesses or full))
@@ -52,24 +52,25 @@ def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
 
 def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
     """Scale the host's last cache like the graph."""
-    _, _, edges, _ = _sized(graph, conditions)
+    _, _, edges, _ = _program_size(graph, conditions)
     return last_cache(_LLC_BYTES, edges, graph.edges // _SCALE)
 
 
 def _pagerank(conditions: Conditions) -> list[Measurement]:
     shapes = [
-        Run("pagerank", (*_sized(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions)) for graph in _GRAPHS
+        Run("pagerank", (*_program_size(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions))
+        for graph in _GRAPHS
     ]
     grid = [(cores, mccs) for cores in _CORES for mccs in _CORES]
     cells = [
         Run(
             "pagerank",
-            (*_sized(_GRAPHS[0], conditions), cores, mccs, _LINES | (_HINTS if mccs == 1 else 0), 1),
+            (*_program_size(_GRAPHS[0], conditions), cores, mccs, _LINES | (_HINTS if mccs == 1 else 0), 1),
             {**_cache(_GRAPHS[0], conditions), "host.cores": str(cores)},
         )
         for cores, mccs in grid
     ]
-    results = ran([*shapes, *cells], conditions)
+    results = run_programs([*shapes, *cells], conditions)
     of_shapes = [(graph.name, result) for graph, result in zip(_GRAPHS, results, strict=False)]
     of_cells = list(zip(grid, results[len(_GRAPHS) :], strict=True))
     told = [*_rates(of_shapes), *_rates_of_grid(of_cells), *_traffic(of_shapes), *_lines(of_shapes)]
@@ -80,22 +81,22 @@ def _pagerank(conditions: Conditions) -> list[Measurement]:
     ]
 
 
-def _rate(result: Mapping[str, float], way: str) -> float:
-    return result["all"] / (result[way] * CYCLE_S) / 1e6
+def _rate(result: Mapping[str, float], method: str) -> float:
+    return result["all"] / (result[method] * CYCLE_S) / 1e6
 
 
 # A number: name, value, unit, and end of its key.
-_Told = tuple[str, float, str, str]
+_Row = tuple[str, float, str, str]
 _OfShapes = Sequence[tuple[str, Mapping[str, float]]]
 
 
-def _rates(of_shapes: _OfShapes) -> Iterator[_Told]:
+def _rates(of_shapes: _OfShapes) -> Iterator[_Row]:
     for graph, result in of_shapes:
-        for way in _WAYS:
-            yield f"{graph}, {way}", _rate(result, way), "M/s", f"{way}.{graph}"
+        for method in _METHODS:
+            yield f"{graph}, {method}", _rate(result, method), "M/s", f"{method}.{graph}"
 
 
-def _rates_of_grid(of_cells: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Told]:
+def _rates_of_grid(of_cells: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Row]:
     for (cores, mccs), result in of_cells:
         host = f"{cores} core{'s' if cores > 1 else ''}"
         if mccs == 1:
@@ -103,15 +104,15 @@ def _rates_of_grid(of_cells: Sequence[tuple[tuple[int, int], Mapping[str, float]
         yield f"{host}, {mccs} beside", _rate(result, "line pipes"), "M/s", f"grid.lines.{cores}.{mccs}"
 
 
-def _traffic(of_shapes: _OfShapes) -> Iterator[_Told]:
+def _traffic(of_shapes: _OfShapes) -> Iterator[_Row]:
     for graph, result in of_shapes:
-        for way in _WAYS[1:]:
+        for method in _METHODS[1:]:
             for part in ("link", "DRAM"):
-                of_one = result[f"{way}, {part}"] / result["all"]
-                yield f"{graph}, {way}, {part}", of_one, "B", f"{part.lower()}.{way}.{graph}"
+                of_one = result[f"{method}, {part}"] / result["all"]
+                yield f"{graph}, {method}, {part}", of_one, "B", f"{part.lower()}.{method}.{graph}"
 
 
-def _lines(of_shapes: _OfShapes) -> Iterator[_Told]:
+def _lines(of_shapes: _OfShapes) -> Iterator[_Row]:
     for graph, result in of_shapes:
         yield f"{graph}, lines of 1000", result["of 1000 scores"], COUNT, f"lines_of_1000.{graph}"
         yield f"{graph}, lines asked for", result["for 1000 scores"], COUNT, f"lines_asked_for.{graph}"
@@ -134,10 +135,10 @@ pipes carry a node with up to 30 neighbours to the one of 4 cores that has its b
 whole rounds (two; the grid of host cores and cores beside has one, on the Kronecker graph, with line pipes), and bytes
 over the link, both ways, and of far memory for an edge. All sums are compared bit by bit.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Neighbours' scores in far memory are added up by the host, or beside it.",
         axis="edges (M/s); bytes for an edge (B); lines",
         limited=_edges,
-        needs=missing,
+        needs=missing_tools,
     ),
 }

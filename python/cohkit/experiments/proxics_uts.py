@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
-from cohkit.experiments.proxics import LEFT_OUT
+from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _uts(conditions: Conditions) -> list[Measurement]:
         Run("uts", (*tree[2:], most), {**last_cache(_LLC_BYTES, most, tree.published // _SCALE), "host.cores": "4"})
         for tree in _TREES
     ]
-    results = ran(runs, conditions)
+    results = run_programs(runs, conditions)
     cut = conditions.accesses is not None
     ours: list[Measurement] = []
     for tree, result in zip(_TREES, results, strict=True):
@@ -77,10 +77,10 @@ them those that have nothing to do ask the others by FIFOs, each of whom gives i
 children equally to all), and they know by credit when all is done. Million nodes per second, from the last start of a
 program to the last number that one sends; nodes, leaves and depth are compared.
 """,
-        left_out=LEFT_OUT,
+        omissions=OMISSIONS,
         headline="Trees in far memory are searched by the host and beside it; hints find more reads to do at once.",
         axis="nodes (M/s); how many times smaller",
         limited=_nodes,
-        needs=missing,
+        needs=missing_tools,
     ),
 }

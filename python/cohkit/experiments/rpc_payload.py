@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, best, rate, run, times
+from cohkit.experiments.plays import Stage, largest, rate, run, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ CALLS = 20
 WORDS_OF_A_LINE = 16
 
 # Label, name in keys, application, name of its size argument, and the value of that argument per line.
-WAYS: list[tuple[str, str, Application, str, int]] = [
+METHODS: list[tuple[str, str, Application, str, int]] = [
     ("lines", "lines", "rpc", "payload", 1),
     ("registers, a word of each line", "registers.1", "rpc-registers", "words", 1),
     ("registers, all words", "registers.16", "rpc-registers", "words", WORDS_OF_A_LINE),
@@ -41,7 +41,7 @@ move as many bytes as lines do, but the thread touches each word and pays for it
 with lines, but the bus moves less. So the truth lies between the two. The bus is PCIe of 16 lanes, Gen3, with the
 assumed latency of the platform (`bus.*`); these are baselines of this model, not published ones.
 """
-LEFT_OUT = (
+OMISSIONS = (
     "the operating system, address translation, writes that the CPU combines on their way to registers, and cores that "
     "load several lines at a time"
 )
@@ -59,11 +59,11 @@ def _limited(accesses: int) -> str:
     return f"no more than {accesses} call{'' if accesses == 1 else 's'} of each thread"
 
 
-def _stages(measure: Callable[[Play], float], what: str, contexts: int, calls: int, unit: str) -> list[Stage]:
+def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, calls: int, unit: str) -> list[Stage]:
     return [
         Stage(
-            f"{payload}, {way}, {what}",
-            f"{KEY}.{what}.{key}.{payload}",
+            f"{payload}, {method}, {quantity}",
+            f"{KEY}.{quantity}.{key}.{payload}",
             "enzian-dc-bram",
             application,
             {"contexts": contexts, parameter: payload * scale, "calls": calls},
@@ -73,7 +73,7 @@ def _stages(measure: Callable[[Play], float], what: str, contexts: int, calls: i
             counted="calls" if contexts > 1 else "",
             per_s=1e3,
         )
-        for way, key, application, parameter, scale in WAYS
+        for method, key, application, parameter, scale in METHODS
         for payload in PAYLOADS
     ]
 
@@ -85,7 +85,7 @@ def _run(conditions: Conditions) -> list[Measurement]:
     ours = run([*stages, *map(_passing, alone)], "", conditions)
     # In a short run, the first calls, which fetch the lines, have more weight.
     ours = [one._replace(steady=not one.cut) if one.unit == "MiB/s" else one for one in ours]
-    return [*ours, best(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput")]
+    return [*ours, largest(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput")]
 
 
 def _passing(stage: Stage) -> Stage:
@@ -102,7 +102,7 @@ EXPERIMENT = Experiment(
     title="calls through pairs of lines, and over a bus, by the size of arguments and results",
     run=_run,
     note=NOTE,
-    left_out=LEFT_OUT,
+    omissions=OMISSIONS,
     headline="A CPU thread passes data to a device and takes as much back, through cache lines or over a bus.",
     axis="latency of a call (us); thousand calls/s; arguments (MiB/s)",
     along="lines of arguments, and of results",

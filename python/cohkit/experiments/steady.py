@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cohkit.types import Quarter, Stretch
+    from cohkit.types import Interval, Quarter
 
 OFF = 0.02
 """Maximum relative deviation of a rate from that of the third quarter of the events, in addition to sampling error."""
@@ -30,14 +30,14 @@ HELD = 0.25
 The number of lines gained is not sufficient, because a line is counted from its request on."""
 
 
-def even(rate: float, quarters: Sequence[Stretch] | None) -> bool:
+def is_even(rate: float, quarters: Sequence[Interval] | None) -> bool:
     """Return whether events occurred at this rate, per second, from the second quarter of them on.
 
-    >>> from cohkit.experiments.steady import even
-    >>> from cohkit.types import Stretch
-    >>> even(1e6, [Stretch(count=500, ns=ns) for ns in (5.1e5, 5e5, 5e5, 5e5)])
+    >>> from cohkit.experiments.steady import is_even
+    >>> from cohkit.types import Interval
+    >>> is_even(1e6, [Interval(count=500, ns=ns) for ns in (5.1e5, 5e5, 5e5, 5e5)])
     True
-    >>> even(1e6, [Stretch(count=500, ns=ns) for ns in (4e5, 4e5, 6e5, 6e5)])
+    >>> is_even(1e6, [Interval(count=500, ns=ns) for ns in (4e5, 4e5, 6e5, 6e5)])
     False
 
     """
@@ -50,16 +50,16 @@ def even(rate: float, quarters: Sequence[Stretch] | None) -> bool:
     return abs(rate / third - 1) <= off and abs(second / third - 1) <= off and abs(last / third - 1) <= max(off, TAIL)
 
 
-def filling(quarters: Sequence[Quarter] | None) -> bool:
+def is_filling(quarters: Sequence[Quarter] | None) -> bool:
     """Return whether caches still gained lines in the second half of the accesses.
 
-    >>> from cohkit.experiments.steady import filling
+    >>> from cohkit.experiments.steady import is_filling
     >>> from cohkit.types import Quarter
-    >>> filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (500, 1000, 1020, 1024)])
+    >>> is_filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (500, 1000, 1020, 1024)])
     True
-    >>> filling([Quarter(count=5000, ns=5e6, lines_cached=lines) for lines in (1024, 1024, 1024, 1024)])
+    >>> is_filling([Quarter(count=5000, ns=5e6, lines_cached=lines) for lines in (1024, 1024, 1024, 1024)])
     False
-    >>> filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (1600, 2000, 2000, 2000)])
+    >>> is_filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (1600, 2000, 2000, 2000)])
     True
 
     """

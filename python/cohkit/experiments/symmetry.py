@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.errors import InputError
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run, time_each
+from cohkit.experiments.plays import Stage, limited_time, run
 from cohkit.protocols import parse, shipped
-from cohkit.types import Travelled
+from cohkit.types import LinkTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ NARROW = 64
 """Bytes per line where all protocols use the same line size."""
 
 
-class Way(NamedTuple):
+class Setup(NamedTuple):
     """A protocol with its machine and framing, and the caching agents at the opposite end of the link (`across`)."""
 
     name: str
@@ -47,34 +47,34 @@ class Way(NamedTuple):
     """True if the memory belongs to the host, and the device caches it."""
 
 
-WAYS = (
-    Way("ECI", "eci", "peers-device-memory", "eci", 128, "cpu"),
-    Way("CXL.mem", "cxl-mem", "peers-device-memory", "cxl-256", 64, "host"),
-    Way("CXL bias", "cxl-bias", "peers-device-memory", "cxl-68", 64, "host"),
-    Way("CXL.cache", "cxl-cache", "peers-host-memory", "cxl-cache-68", 64, "device", cached=True),
+SETUPS = (
+    Setup("ECI", "eci", "peers-device-memory", "eci", 128, "cpu"),
+    Setup("CXL.mem", "cxl-mem", "peers-device-memory", "cxl-256", 64, "host"),
+    Setup("CXL bias", "cxl-bias", "peers-device-memory", "cxl-68", 64, "host"),
+    Setup("CXL.cache", "cxl-cache", "peers-host-memory", "cxl-cache-68", 64, "device", cached=True),
 )
 
 _INCREMENTS = ("increments", "device increments")
-_TAKEN = ("invalidated",)
+_INVALIDATIONS = ("invalidated",)
 
 
-def _settings(way: Way) -> dict[str, int | str]:
-    link = f"agents.{way.across}.link" if way.cached else "link"
-    settings: dict[str, int | str] = {f"{link}.layer": way.framing}
+def _settings(setup: Setup) -> dict[str, int | str]:
+    link = f"agents.{setup.across}.link" if setup.cached else "link"
+    settings: dict[str, int | str] = {f"{link}.layer": setup.framing}
     settings |= {f"{link}.{name}": value for name, value in LANES.items()}
-    if way.line > NARROW:
+    if setup.line > NARROW:
         # The same cache capacity in bytes for all line sizes.
-        settings["cache.sets"] = 1024 * NARROW // way.line
+        settings["cache.sets"] = 1024 * NARROW // setup.line
     return settings
 
 
-def _narrow(way: Way) -> Protocol:
-    text = shipped(way.protocol).text
-    said = f"line {way.line} bytes"
+def _narrow(setup: Setup) -> Protocol:
+    text = shipped(setup.protocol).text
+    said = f"line {setup.line} bytes"
     if said not in text:
-        message = f"the text of {way.protocol} does not say `{said}`"
+        message = f"the text of {setup.protocol} does not say `{said}`"
         raise InputError(message)
-    return parse(text.replace(said, f"line {NARROW} bytes"), file=f"{way.protocol} with lines of {NARROW} bytes")
+    return parse(text.replace(said, f"line {NARROW} bytes"), file=f"{setup.protocol} with lines of {NARROW} bytes")
 
 
 def _count(result: Play, names: tuple[str, ...]) -> int:
@@ -92,25 +92,25 @@ def _time(names: tuple[str, ...]) -> Callable[[Play], float]:
     return lambda result: (result.window_ns or 0) / _count(result, names)
 
 
-def _travelled(result: Play, way: Way) -> Travelled:
+def _link_traffic(result: Play, setup: Setup) -> LinkTraffic:
     # Nothing is recorded if nothing was sent.
-    return (result.links or {}).get(way.across, Travelled(messages=0, bytes=0))
+    return (result.links or {}).get(setup.across, LinkTraffic(messages=0, bytes=0))
 
 
-def _bytes(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:
-    return lambda result: _travelled(result, way)["bytes"] / _count(result, names)
+def _bytes(setup: Setup, names: tuple[str, ...]) -> Callable[[Play], float]:
+    return lambda result: _link_traffic(result, setup)["bytes"] / _count(result, names)
 
 
-def _messages(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:
-    return lambda result: _travelled(result, way)["messages"] / _count(result, names)
+def _messages(setup: Setup, names: tuple[str, ...]) -> Callable[[Play], float]:
+    return lambda result: _link_traffic(result, setup)["messages"] / _count(result, names)
 
 
-def _measured(stage: Stage, way: Way, names: tuple[str, ...]) -> list[Stage]:
+def _quantities(stage: Stage, setup: Setup, names: tuple[str, ...]) -> list[Stage]:
     """Return the three numbers of a play; their names and keys end with the quantity."""
     measures = {
         "time": ("ns", _time(names)),
-        "bytes": ("B", _bytes(way, names)),
-        "messages": ("messages", _messages(way, names)),
+        "bytes": ("B", _bytes(setup, names)),
+        "messages": ("messages", _messages(setup, names)),
     }
     return [
         stage._replace(name=f"{stage.name}, {what}", key=f"{stage.key}.{what}", measure=measure, unit=unit)
@@ -118,14 +118,16 @@ def _measured(stage: Stage, way: Way, names: tuple[str, ...]) -> list[Stage]:
     ]
 
 
-def _stages(way: Way, key: str, lines: int, protocol: Protocol | str, settings: dict[str, int | str]) -> list[Stage]:
+def _stages(
+    setup: Setup, key: str, lines: int, protocol: Protocol | str, settings: dict[str, int | str]
+) -> list[Stage]:
     def stage(name: str, number: int, application: Application, numbers: dict[str, int]) -> Stage:
         return Stage(
-            f"{number}, {name}, {way.name}",
-            f"{key}.{name.replace(' %', '').replace(' ', '_')}.{way.protocol}.{number}",
-            way.machine,
+            f"{number}, {name}, {setup.name}",
+            f"{key}.{name.replace(' %', '').replace(' ', '_')}.{setup.protocol}.{number}",
+            setup.machine,
             application,
-            {**numbers, "outstanding": number, "cached": int(way.cached)},
+            {**numbers, "outstanding": number, "cached": int(setup.cached)},
             _time(()),
             protocol=protocol,
             settings=settings,
@@ -135,12 +137,12 @@ def _stages(way: Way, key: str, lines: int, protocol: Protocol | str, settings: 
     for share in SHARES:
         for number in AT_A_TIME:
             table = stage(f"table {share} %", number, "shared-table", {"rows": ROWS, "contended": 10 * share})
-            stages += _measured(table._replace(time_us=200, warm_up_us=100), way, _INCREMENTS)
+            stages += _quantities(table._replace(time_us=200, warm_up_us=100), setup, _INCREMENTS)
     for dirty, state in enumerate(("clean", "dirty")):
         for number in AT_A_TIME:
             numbers = {"lines": lines, "dirty": dirty, "after": 1000 * BEGIN_US}
             engine = stage(f"engine {state}", number, "invalidation", numbers)
-            stages += _measured(engine._replace(warm_up_us=BEGIN_US, cut=lines < LINES), way, _TAKEN)
+            stages += _quantities(engine._replace(warm_up_us=BEGIN_US, cut=lines < LINES), setup, _INVALIDATIONS)
     return stages
 
 
@@ -149,17 +151,19 @@ def _lines(conditions: Conditions) -> int:
 
 
 def _framed(conditions: Conditions) -> list[Measurement]:
-    of_each = (_stages(way, f"{KEY}.framed", _lines(conditions), way.protocol, _settings(way)) for way in WAYS)
+    of_each = (
+        _stages(setup, f"{KEY}.framed", _lines(conditions), setup.protocol, _settings(setup)) for setup in SETUPS
+    )
     return run([stage for stages in of_each for stage in stages], "", conditions)
 
 
 def _piped(conditions: Conditions) -> list[Measurement]:
-    of_each = (_stages(way, f"{KEY}.pipe", _lines(conditions), _narrow(way), {}) for way in WAYS)
+    of_each = (_stages(setup, f"{KEY}.pipe", _lines(conditions), _narrow(setup), {}) for setup in SETUPS)
     return run([stage for stages in of_each for stage in stages], "", conditions)
 
 
 def _limited(accesses: int) -> str:
-    return f"{time_each(accesses)}; of the engine no more than {accesses} line{'' if accesses == 1 else 's'}"
+    return f"{limited_time(accesses)}; of the engine no more than {accesses} line{'' if accesses == 1 else 's'}"
 
 
 _NOTE = f"""\
@@ -182,7 +186,7 @@ def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measureme
         title=title,
         run=of,
         note=_NOTE + note,
-        left_out=_LEFT_OUT,
+        omissions=_LEFT_OUT,
         headline=headline,
         axis=_AXIS,
         along="rows or lines that the device works on at a time",

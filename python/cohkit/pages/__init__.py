@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import InputError
-from cohkit.pages.assembly import assembled
+from cohkit.pages.assembly import assemble
 from cohkit.pages.reading import parts
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def report(folder: str | os.PathLike[str]) -> str:
     if not folder.is_dir():
         there = "a file, not a folder" if folder.exists() else "no such folder"
         raise InputError(f"{folder}: {there}; a report is of a folder with results")
-    return page(f"Cohkit report: {folder.resolve().name}", assembled(parts(folder)))
+    return page(f"Cohkit report: {folder.resolve().name}", assemble(parts(folder)))
 
 
 def page(title: str, data: dict[str, Any], scripts: tuple[str, ...] = SCRIPTS, connect: str = "'none'") -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BEFORE_AXES, _BEHIND_AXES = "seed", "code"
 
 
-def assembled(parts: Sequence[Part]) -> dict[str, Any]:
+def assemble(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the data of a page; each part has an identifier and a title."""
     checks = [entry for part in parts if part.kind == "check" for entry in part.value]
     texts = {part.value.name: part for part in parts if part.kind == "text"}
@@ -137,5 +137,5 @@ def _experiment(name: str, file: str, rows: list[Any]) -> dict[str, Any]:
     page = {"kind": "experiment", "id": f"experiment-{name}", "title": name, "name": name, "file": file, "rows": rows}
     if known is None:
         return page | {"headline": "", "notes": [], "plots": []}
-    notes = [note for note in (known.note, known.left_out and f"Left out: {known.left_out}.") if note]
+    notes = [note for note in (known.note, known.omissions and f"Left out: {known.omissions}.") if note]
     return page | {"headline": known.title, "notes": notes, "plots": figures(known, rows)}

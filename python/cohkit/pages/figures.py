@@ -50,11 +50,11 @@ def _lines(experiment: Experiment, rows: Sequence[Result], numbers: dict[str, in
             for row in rows
             if not is_point(row) and row["unit"] == unit and row["published"] is not None
         ]
-        plots.append(_lined(experiment, series, experiment.along, label) | {"levels": levels})
+        plots.append(_line_points(experiment, series, experiment.along, label) | {"levels": levels})
     return plots
 
 
-def _lined(experiment: Experiment, series: list[dict[str, Any]], along: str, axis: str) -> dict[str, Any]:
+def _line_points(experiment: Experiment, series: list[dict[str, Any]], along: str, axis: str) -> dict[str, Any]:
     return {
         "kind": "lines",
         "series": series,
@@ -74,7 +74,7 @@ def _shares(experiment: Experiment, rows: Sequence[Result], numbers: dict[str, i
         }
         for one in all_series(rows)
     ]
-    return _lined(experiment, series, experiment.along, experiment.axis)
+    return _line_points(experiment, series, experiment.along, experiment.axis)
 
 
 def _bars(experiment: Experiment, rows: Sequence[Result]) -> list[dict[str, Any]]:

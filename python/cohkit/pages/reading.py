@@ -72,7 +72,7 @@ def parts(folder: Path) -> list[Part]:
     return found
 
 
-def left_out(folder: Path) -> list[str]:
+def omitted_compositions(folder: Path) -> list[str]:
     """Return the compositions in a folder, which have no tables to show."""
     return [
         str(path.relative_to(folder)) for path in sorted(folder.rglob("*.coh")) if path.is_file() and _composes(path)
@@ -108,7 +108,7 @@ def _json(path: Path, name: str) -> list[Part]:
     if wrong := misfit([one.get("run") or {} for one in listed], list[Run]):
         raise InputError(f"{path}: this should be the `run` of each result of `cohkit {kind}`, but {wrong}")
     for sequence in _sequences(value):
-        _judge(path, sequence)
+        _validate_chart(path, sequence)
     return [Part(kind, name, value)]
 
 
@@ -165,7 +165,7 @@ def _sequences(value: object) -> list[dict[str, Any]]:
     return [found for item in value.values() for found in _sequences(item)]
 
 
-def _judge(path: Path, sequence: dict[str, Any]) -> None:
+def _validate_chart(path: Path, sequence: dict[str, Any]) -> None:
     """Reject a sequence that cannot be drawn as a chart."""
     count = len(sequence["agents"])
     for number, step in enumerate(sequence["steps"]):

@@ -20,15 +20,15 @@ def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: AN
     if hint is Any:
         return None
     if isinstance(hint, type) and issubclass(hint, Record):
-        return _of_keys(value, hint, place)
+        return _record_misfit(value, hint, place)
     kind, inner = get_origin(hint), get_args(hint)
     if kind in (Union, types.UnionType):
-        return _of_several(value, inner, place)
+        return _union_misfit(value, inner, place)
     if kind in (list, Records) and isinstance(value, list):
-        return _of_each(enumerate(value), inner[0], place)
+        return _items_misfit(enumerate(value), inner[0], place)
     if kind is dict and isinstance(value, dict):
-        return _of_each(value.items(), inner[1], place)
-    return None if _is_plain(value, hint) else _told(value, hint, place)
+        return _items_misfit(value.items(), inner[1], place)
+    return None if _is_plain(value, hint) else _mismatch(value, hint, place)
 
 
 def _is_plain(value: object, hint: Any) -> bool:  # noqa: ANN401
@@ -43,9 +43,9 @@ def _is_plain(value: object, hint: Any) -> bool:  # noqa: ANN401
     return isinstance(value, (int, float) if hint is float else hint)
 
 
-def _of_keys(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN401
+def _record_misfit(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN401
     if not isinstance(value, dict):
-        return _told(value, dict, place)
+        return _mismatch(value, dict, place)
     for key, field in fields(hint).items():
         if key not in value and field.required:
             return f"at `{place or 'the top'}` the key `{key}` was expected"
@@ -54,18 +54,18 @@ def _of_keys(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN40
     return None
 
 
-def _of_several(value: object, hints: tuple[Any, ...], place: str) -> str | None:
+def _union_misfit(value: object, hints: tuple[Any, ...], place: str) -> str | None:
     wrongs = [misfit(value, hint, place) for hint in hints]
     # For an optional type, report the mismatch with the other alternative.
     return None if None in wrongs else wrongs[0]
 
 
-def _of_each(items: Any, hint: Any, place: str) -> str | None:  # noqa: ANN401
+def _items_misfit(items: Any, hint: Any, place: str) -> str | None:  # noqa: ANN401
     wrongs = (misfit(item, hint, f"{place}.{key}".lstrip(".")) for key, item in items)
     return next((wrong for wrong in wrongs if wrong), None)
 
 
-def _told(value: object, hint: Any, place: str) -> str:  # noqa: ANN401
+def _mismatch(value: object, hint: Any, place: str) -> str:  # noqa: ANN401
     return f"at `{place or 'the top'}` {_name(hint)} was expected, not {_short(value)}"
 
 

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit.errors import UnavailableError
-from cohkit.sweeps.points import Outcome, Point, lost, run
+from cohkit.sweeps.points import Outcome, Point, lost_outcome, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class Jobs(NamedTuple):
     walltime: str = "01:00"
     queue: str | None = None
 
-    def _told(self) -> dict[str, Any]:
+    def _job_options(self) -> dict[str, Any]:
         told: dict[str, Any] = {
             "cores": 1,
             "processes": 1,
@@ -43,17 +43,17 @@ class Jobs(NamedTuple):
     def script(self) -> str:
         """Return a job script for a scheduler at the placeholder address SCHEDULER."""
         module, begins, _ = SYSTEMS[self.system]
-        job = getattr(_needed(f"dask_jobqueue.{module}"), f"{begins}Job")
-        return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._told()).job_script())
+        job = getattr(_import(f"dask_jobqueue.{module}"), f"{begins}Job")
+        return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._job_options()).job_script())
 
     def cluster(self) -> Any:  # noqa: ANN401 -- dask-jobqueue has no types
         """Start a scheduler here, and submit the workers to the batch system."""
         _, begins, submits = SYSTEMS[self.system]
-        jobqueue = _needed("dask_jobqueue")
+        jobqueue = _import("dask_jobqueue")
         # Without the command, no worker would ever start, and no error would be reported.
         if not shutil.which(submits):
             raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not here")
-        cluster = getattr(jobqueue, f"{begins}Cluster")(**self._told())
+        cluster = getattr(jobqueue, f"{begins}Cluster")(**self._job_options())
         # `scale` would submit jobs in the background, where a rejected job is not reported.
         for _ in range(self.jobs):
             cluster.worker_spec.update(cluster.new_worker_spec())
@@ -71,7 +71,7 @@ class Jobs(NamedTuple):
         return cluster
 
 
-def _needed(module: str) -> Any:  # noqa: ANN401 -- neither has types
+def _import(module: str) -> Any:  # noqa: ANN401 -- neither has types
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -81,26 +81,26 @@ def _needed(module: str) -> Any:  # noqa: ANN401 -- neither has types
         ) from error
 
 
-def outcomes(points: Sequence[Point], where: str | Jobs) -> Iterator[list[Outcome]]:
+def outcomes(points: Sequence[Point], executor: str | Jobs) -> Iterator[list[Outcome]]:
     """Run points on the scheduler at this address, or on jobs, and yield outcomes as they complete.
 
     The points of a worker that dies are rescheduled; Dask decides after how many such workers a point has failed.
     """
-    distributed = _needed("distributed")
-    cluster = where.cluster() if isinstance(where, Jobs) else None
+    distributed = _import("distributed")
+    cluster = executor.cluster() if isinstance(executor, Jobs) else None
     try:
         try:
-            client = distributed.Client(cluster or where, timeout=_TIMEOUT_S, set_as_default=False)
+            client = distributed.Client(cluster or executor, timeout=_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise UnavailableError(f"no Dask scheduler answers at {where}: {error}") from None
+            raise UnavailableError(f"no Dask scheduler answers at {executor}: {error}") from None
         with client:
-            yield from _gathered(client, distributed, points)
+            yield from _gather(client, distributed, points)
     finally:
         if cluster is not None:
             cluster.close()
 
 
-def _gathered(client: Any, distributed: Any, points: Sequence[Point]) -> Iterator[list[Outcome]]:  # noqa: ANN401
+def _gather(client: Any, distributed: Any, points: Sequence[Point]) -> Iterator[list[Outcome]]:  # noqa: ANN401
     killed = distributed.scheduler.KilledWorker
     futures = {client.submit(run, point, pure=False): point for point in points}
     try:
@@ -112,9 +112,9 @@ def _gathered(client: Any, distributed: Any, points: Sequence[Point]) -> Iterato
                 point = futures.pop(future)
                 if isinstance(error, killed):
                     # The identity of the worker is not part of the result.
-                    came.append(lost(point, "each worker that ran it died"))
+                    came.append(lost_outcome(point, "each worker that ran it died"))
                 else:
-                    came.append(lost(point, f"{type(error).__name__}: {error}") if error else future.result())
+                    came.append(lost_outcome(point, f"{type(error).__name__}: {error}") if error else future.result())
             yield came
     finally:
         client.cancel(list(futures))

@@ -18,18 +18,18 @@ from cohkit.sweeps import cluster, tables
 from cohkit.sweeps.display import format_table
 from cohkit.sweeps.execution import execute
 from cohkit.sweeps.journal import Journal
-from cohkit.sweeps.kinds import KINDS, worst
-from cohkit.sweeps.spec import Spec, fixed, from_file, setting, truth
+from cohkit.sweeps.kinds import KINDS, worst_code
+from cohkit.sweeps.spec import Spec, convert_booleans, from_file, parse_option, split_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cohkit.sweeps.points import Outcome, Point
 
-_SHOWN = 5
+_MAX_ERRORS = 5
 _INTERRUPTED = 130
 
-_ABOUT = f"""\
+_DESCRIPTION = f"""\
 Runs a command at every point of a product of axes, on all cores, and makes one
 table of the results: results.parquet in the folder --out. What depends on the
 machine is apart, in hosts.parquet.
@@ -55,7 +55,7 @@ Example:
 def _parser(kind: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"cohkit {kind or 'sweep'}",
-        description=_ABOUT,
+        description=_DESCRIPTION,
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -94,29 +94,31 @@ def _parser(kind: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _wanted(kind: str | None, options: argparse.Namespace) -> Spec:
+def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
     if kind is None:
         if options.spec is None:
             raise InputError(f"a sweep needs a FILE.toml, or what to run: {', '.join(KINDS)}")
-        spec = _from(options.spec)
+        spec = _spec_of_file(options.spec)
     else:
-        given = _given(kind, options)
+        given = _fixed_options(kind, options)
         spec = Spec(kind)
-        spec.options = {name: fixed(kind, name, value) for name, value in [*given, *map(setting, options.set)]}
+        spec.options = {
+            name: parse_option(kind, name, value) for name, value in [*given, *map(split_setting, options.set)]
+        }
     for text in options.sweep:
-        name, value = setting(text)
+        name, value = split_setting(text)
         if name in spec.axes:
             raise InputError(f"`{name}` is swept twice")
         spec.add(name, value)
-        spec.besides.add(name)
-    spec.besides |= {name for name in ("seed", "repetitions") if getattr(options, name) is not None}
-    spec.axes = {name: truth(spec.run, name, found) for name, found in spec.axes.items()}
+        spec.command_line_names.add(name)
+    spec.command_line_names |= {name for name in ("seed", "repetitions") if getattr(options, name) is not None}
+    spec.axes = {name: convert_booleans(spec.run, name, found) for name, found in spec.axes.items()}
     spec.seed = spec.seed if options.seed is None else options.seed
     spec.repetitions = spec.repetitions if options.repetitions is None else options.repetitions
     return spec
 
 
-def _from(path: str) -> Spec:
+def _spec_of_file(path: str) -> Spec:
     try:
         return from_file(Path(path))
     except FileNotFoundError:
@@ -128,7 +130,7 @@ def _from(path: str) -> Spec:
         ) from None
 
 
-def _given(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
+def _fixed_options(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the fixed options; swept positional arguments may be omitted on the command line."""
     takes = KINDS[kind].takes
     alone = [value for name in takes if (value := getattr(options, name)) is not None]
@@ -143,19 +145,19 @@ def run(arguments: Sequence[str]) -> int:
     """Run one sweep, and return its exit code: the worst of its points."""
     kind = arguments[0] if arguments and arguments[0] in KINDS else None
     options = _parser(kind).parse_args(arguments[1:] if kind else arguments)
-    where = _where(options)
+    executor = _executor(options)
     if options.job_script:
-        if not isinstance(where, cluster.Jobs):
+        if not isinstance(executor, cluster.Jobs):
             raise InputError("`--job-script` needs `--cluster`")
-        sys.stdout.write(where.script())
+        sys.stdout.write(executor.script())
         return 0
     tables.require()
-    points = _wanted(kind, options).points()
+    points = _sweep_spec(kind, options).points()
     hashes = [point.hash() for point in points]
     folder = Path(options.out or f"sweep-{hashlib.sha256(''.join(hashes).encode()).hexdigest()[:12]}")
     with Journal(folder, hashes, shlex.join(["cohkit", "sweep", *arguments])) as journal:
         try:
-            execute(points, journal, tables.Parts(folder, points, hashes), where)
+            execute(points, journal, tables.Parts(folder, points, hashes), executor)
         except KeyboardInterrupt:
             done = f"{len(journal.done)} of {len(points)} points are done"
             sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` goes on from here\n")
@@ -166,10 +168,10 @@ def run(arguments: Sequence[str]) -> int:
             tables.write(tables.hosts(hashes, outcomes), folder / f"hosts{suffix}")
             tables.write(results, folder / f"results{suffix}")
     sys.stdout.write(format_table(points, results, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
-    return _tell(points, outcomes, folder)
+    return _print_summary(points, outcomes, folder)
 
 
-def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
+def _executor(options: argparse.Namespace) -> int | str | cluster.Jobs:
     """Return where points run: a number of local processes, a scheduler address, or jobs."""
     named = [name for name in ("workers", "scheduler", "cluster") if getattr(options, name) is not None]
     if len(named) > 1:
@@ -191,17 +193,17 @@ def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
     return options.workers or len(os.sched_getaffinity(0))
 
 
-def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
+def _print_summary(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
     failed = sorted((one for one in outcomes if one.error is not None), key=lambda one: one.number)
     count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
     # A completed point may have found a violation, or be undecided.
     codes = Counter(one.code for one in outcomes if one.error is None and one.code)
     ended = "".join(f", {number} ended with exit code {code}" for code, number in sorted(codes.items()))
     sys.stdout.write(f"{count}, {len(failed) or 'none'} failed{ended}: {folder / 'results.parquet'}\n")
-    for one in failed[:_SHOWN]:
+    for one in failed[:_MAX_ERRORS]:
         at = " ".join(f"{name}={value}" for name, value in points[one.number].axes.items())
         sys.stdout.write(f"  point {one.number} ({at}): {one.error}\n")
-    if len(failed) > _SHOWN:
-        sys.stdout.write(f"  and {len(failed) - _SHOWN} more, in the column `error`\n")
+    if len(failed) > _MAX_ERRORS:
+        sys.stdout.write(f"  and {len(failed) - _MAX_ERRORS} more, in the column `error`\n")
     sys.stdout.flush()
-    return worst(outcome.code for outcome in outcomes)
+    return worst_code(outcome.code for outcome in outcomes)

@@ -35,7 +35,7 @@ def format_table(points: Sequence[Point], results: pl.DataFrame, width: int | No
 def _names(points: Sequence[Point], results: pl.DataFrame) -> list[str]:
     """Return the columns to show: axes, seeds if repeated, and the important columns that are not empty."""
     told = [name for name in results.columns if results[name].null_count() < len(results)]
-    wanted = [*points[0].axes, *(["seed"] if points[-1].repetition else []), *KINDS[points[0].run].shown]
+    wanted = [*points[0].axes, *(["seed"] if points[-1].repetition else []), *KINDS[points[0].run].columns]
     return list(dict.fromkeys(name for pattern in wanted for name in told if fnmatchcase(name, pattern)))
 
 

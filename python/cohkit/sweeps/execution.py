@@ -13,7 +13,7 @@ from cohkit.sweeps.journal import Journal
 from cohkit.sweeps.kinds import KINDS
 from cohkit.sweeps.points import run
 from cohkit.sweeps.spec import Spec
-from cohkit.units import Quantity, written
+from cohkit.units import Quantity, format_quantity
 
 if TYPE_CHECKING:
     import os
@@ -73,16 +73,16 @@ def sweep(  # noqa: PLR0913 -- each is a keyword
         spec.add(name, values if isinstance(values, str) else [_value(value) for value in values])
     points = spec.points()
     if out is not None:
-        return _kept(points, Path(out), workers)
+        return _run_in_folder(points, Path(out), workers)
     with tempfile.TemporaryDirectory() as folder:
-        return _kept(points, Path(folder), workers)
+        return _run_in_folder(points, Path(folder), workers)
 
 
 def _value(value: Value | Quantity) -> Value:
-    return written(value) if isinstance(value, Quantity) else value
+    return format_quantity(value) if isinstance(value, Quantity) else value
 
 
-def _kept(points: Sequence[Point], folder: Path, workers: int | None) -> pl.DataFrame:
+def _run_in_folder(points: Sequence[Point], folder: Path, workers: int | None) -> pl.DataFrame:
     hashes = [point.hash() for point in points]
     with Journal(folder, hashes) as journal:
         execute(points, journal, tables.Parts(folder, points, hashes), workers)
@@ -93,28 +93,28 @@ def _kept(points: Sequence[Point], folder: Path, workers: int | None) -> pl.Data
 
 
 def execute(
-    points: Sequence[Point], journal: Journal, parts: tables.Parts, where: int | str | cluster.Jobs | None
+    points: Sequence[Point], journal: Journal, parts: tables.Parts, executor: int | str | cluster.Jobs | None
 ) -> None:
     """Run the remaining points, and record each outcome as it completes.
 
-    `where` is a number of local processes, a scheduler address, jobs, or `None` for this process.
+    `executor` is a number of local processes, a scheduler address, jobs, or `None` for this process.
     """
     done = {outcome.number for outcome in journal.done}
     left = [point for point in points if point.number not in done]
     if not left:
         return
     begun: Iterator[list[Outcome]]
-    if where is None:
+    if executor is None:
         begun = ([run(point)] for point in left)
     else:
-        begun = local.outcomes(left, where) if isinstance(where, int) else cluster.outcomes(left, where)
+        begun = local.outcomes(left, executor) if isinstance(executor, int) else cluster.outcomes(left, executor)
     try:
         # The estimate uses only points of this run, because their duration depends on the machine.
         with Bar(f"{len(left)} points") as bar:
             for came in begun:
                 journal.add(came)
-                parts.look(journal.done)
+                parts.write_finished(journal.done)
                 bar(len(journal.done) - len(done), len(left))
-        parts.look(journal.done, last=True)
+        parts.write_finished(journal.done, last=True)
     finally:
         begun.close()  # type: ignore[attr-defined]  # both are generators

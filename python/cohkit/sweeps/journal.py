@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit import __version__
 from cohkit.errors import InputError, UnavailableError
-from cohkit.files import writing
+from cohkit.files import name_file_in_errors
 from cohkit.sweeps.points import Outcome
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Journal:
 
     def _write(self, text: str) -> None:
         data = text.encode()
-        with writing(self._path):
+        with name_file_in_errors(self._path):
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)

@@ -8,7 +8,7 @@ from cohkit import player, simulator
 from cohkit._cohkit import Composition
 from cohkit.errors import InputError, call, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.protocols import check, executed, sized, systems
+from cohkit.protocols import check, load_executable, systems, validate_size
 from cohkit.published import Published, compare
 from cohkit.results import load
 from cohkit.search_options import native_search_options
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_QUANTITIES_BESIDES = ("remotes", "lines")
+_EXTRA_QUANTITIES = ("remotes", "lines")
 
 # Options that add quantities to a machine: of links in layers, and of virtual addresses.
 _BRING_QUANTITIES = ("link.layer", "translation.used")
@@ -37,11 +37,11 @@ class Kind(NamedTuple):
     """Names and types of the options."""
     run: Callable[[dict[str, Any], int], tuple[list[Row], int]]
     """Function that runs the command with these options and this seed. Returns its rows and exit code."""
-    judge: Callable[[dict[str, Any], int], object]
+    validate: Callable[[dict[str, Any], int], object]
     """Function that validates options before any run."""
-    shown: tuple[str, ...]
+    columns: tuple[str, ...]
     """Patterns of the columns shown in a terminal, besides the axes."""
-    seeded: Callable[[Mapping[str, Value]], bool] = lambda _: True
+    uses_seed: Callable[[Mapping[str, Value]], bool] = lambda _: True
     """Function that returns true if a seed has an effect with these options."""
 
 
@@ -59,22 +59,22 @@ def _quantities(options: Mapping[str, Value]) -> list[str]:
     if bring:
         on = call(str(options["platform"]), on.set, [f"{name}={value}" for name, value in bring.items()])
     there = Platform.of(load(on.json())).quantities
-    return [*dict.fromkeys([*(quantity["name"] for quantity in there), *_QUANTITIES_BESIDES, *bring])]
+    return [*dict.fromkeys([*(quantity["name"] for quantity in there), *_EXTRA_QUANTITIES, *bring])]
 
 
-def _sorted(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_options(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split options into those of the command and named numbers."""
     own = {name: value for name, value in options.items() if name in known}
     return own, {name: value for name, value in options.items() if name not in known}
 
 
-def _simulation(options: dict[str, Any], seed: int) -> simulator.Request:
-    own, rest = _sorted(options, (*KINDS["sim"].takes, *KINDS["sim"].options))
+def _sim_request(options: dict[str, Any], seed: int) -> simulator.Request:
+    own, rest = _split_options(options, (*KINDS["sim"].takes, *KINDS["sim"].options))
     return cast("simulator.Request", own | {"set": rest, "seed": seed})
 
 
 def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
-    result = simulator.simulate_many([_simulation(options, seed)], threads=1)[0]
+    result = simulator.simulate_many([_sim_request(options, seed)], threads=1)[0]
     row = flat(result)
     if "explanation" in result:
         for part in result["explanation"]["parts"]:
@@ -82,8 +82,8 @@ def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
     return [row], _code(result["failure"])
 
 
-def _played(options: dict[str, Any], seed: int) -> player.Request:
-    own, rest = _sorted(options, (*KINDS["play"].takes, *KINDS["play"].options))
+def _play_request(options: dict[str, Any], seed: int) -> player.Request:
+    own, rest = _split_options(options, (*KINDS["play"].takes, *KINDS["play"].options))
     quantities = {*_quantities(options)}
     settings = {name: value for name, value in rest.items() if name in quantities}
     numbers = {name: value for name, value in rest.items() if name not in quantities}
@@ -91,7 +91,7 @@ def _played(options: dict[str, Any], seed: int) -> player.Request:
 
 
 def _play(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
-    result = player.play_many([_played(options, seed)], threads=1)[0]
+    result = player.play_many([_play_request(options, seed)], threads=1)[0]
     return [flat(result)], _code(result["failure"])
 
 
@@ -101,51 +101,51 @@ def _code(failure: Mapping[str, Any] | None) -> int:
     return 3 if failure["kind"] == "no progress" else 1
 
 
-def _verdicts(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
-    verdicts = check(options["protocol"], **_looks(options, seed))
+def _check(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    verdicts = check(options["protocol"], **_check_arguments(options, seed))
     rows = []
     for verdict in verdicts:
         violated = [one["name"] for one in verdict["properties"] if one["status"] == "violated"]
         rows.append(flat(verdict) | {"violated": "; ".join(violated) or None})
     codes = {"verified": 0, "violated": 1, "undecided": 3}
-    return rows, worst(codes[verdict["outcome"]] for verdict in verdicts)
+    return rows, worst_code(codes[verdict["outcome"]] for verdict in verdicts)
 
 
-def worst(codes: Iterable[int]) -> int:
+def worst_code(codes: Iterable[int]) -> int:
     """Return the exit code of several outcomes: a violation takes precedence over an undecided search."""
     return max(codes, key=(0, 3, 1, 2, 4, 130).index)
 
 
-def _looks(options: dict[str, Any], seed: int) -> dict[str, Any]:
-    told = {name: value for name, value in options.items() if name not in ("protocol", "system", "simulate")}
+def _check_arguments(options: dict[str, Any], seed: int) -> dict[str, Any]:
+    arguments = {name: value for name, value in options.items() if name not in ("protocol", "system", "simulate")}
     if "system" in options:
-        told["systems"] = [options["system"]]
+        arguments["systems"] = [options["system"]]
     if "simulate" in options:
-        told |= {"simulate_steps": options["simulate"], "seed": seed}
-    return told | {"threads": 1}
+        arguments |= {"simulate_steps": options["simulate"], "seed": seed}
+    return arguments | {"threads": 1}
 
 
-def _judge_check(options: dict[str, Any], seed: int) -> None:
-    protocol = executed(options["protocol"])
-    told = _looks(options, seed)
-    size = {name: told.pop(name, None) for name in ("remotes", "lines", "capacity")}
-    sized(protocol, systems=told.get("systems"), **size)
+def _validate_check(options: dict[str, Any], seed: int) -> None:
+    protocol = load_executable(options["protocol"])
+    arguments = _check_arguments(options, seed)
+    size = {name: arguments.pop(name, None) for name in ("remotes", "lines", "capacity")}
+    validate_size(protocol, systems=arguments.get("systems"), **size)
     there = protocol.systems if isinstance(protocol, Composition) else [one["name"] for one in systems(protocol)]
-    for name in told.pop("systems", []):
+    for name in arguments.pop("systems", []):
         if name not in there:
             raise InputError(
                 f"{protocol.file}: no system is named `{name}`; {suggestion(name, there)}there are {', '.join(there)}"
             )
-    native_search_options(told)  # type: ignore[arg-type]  # judged there
+    native_search_options(arguments)  # type: ignore[arg-type]  # judged there
 
 
-def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+def _reproduce(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
     name = options["experiment"]
     ours = EXPERIMENTS[name].run(Conditions(seed=seed, accesses=options.get("accesses"), threads=1))
     return [flat(row) for row in compare(name, ours, Published.shipped())], 0
 
 
-def _judge_experiment(options: dict[str, Any], _: int) -> None:
+def _validate_experiment(options: dict[str, Any], _: int) -> None:
     if options["experiment"] not in EXPERIMENTS:
         name, there = options["experiment"], ", ".join(EXPERIMENTS)
         raise InputError(f"there is no experiment `{name}`; {suggestion(str(name), EXPERIMENTS)}there are {there}")
@@ -153,11 +153,11 @@ def _judge_experiment(options: dict[str, Any], _: int) -> None:
         raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
 
 
-def _flattened(told: list[Row], code: int) -> tuple[list[Row], int]:
-    return [flat(one) for one in told], code
+def _flatten_rows(results: list[Row], code: int) -> tuple[list[Row], int]:
+    return [flat(one) for one in results], code
 
 
-def flat(result: Mapping[str, Any], before: str = "") -> Row:
+def flat(result: Mapping[str, Any], prefix: str = "") -> Row:
     """Flatten a result into one table row, with dotted names and without machine-dependent values.
 
     >>> from cohkit.sweeps.kinds import flat
@@ -167,12 +167,12 @@ def flat(result: Mapping[str, Any], before: str = "") -> Row:
     """
     row: Row = {}
     for name, value in result.items():
-        if (name == "run" and not before) or isinstance(value, list) or name in ("counterexample", "tables"):
+        if (name == "run" and not prefix) or isinstance(value, list) or name in ("counterexample", "tables"):
             continue
         if isinstance(value, dict):
-            row |= flat(value, f"{before}{name}.")
+            row |= flat(value, f"{prefix}{name}.")
         elif name != "failure":
-            row[before + name] = value
+            row[prefix + name] = value
     return row
 
 
@@ -183,14 +183,14 @@ KINDS: dict[str, Kind] = {
         ("platform", "workload"),
         _MACHINE | {"region": str, "accesses": int, "cores": int, "outstanding": int, "prefetch": int, "explain": bool},
         _sim,
-        lambda options, seed: simulator._ready(_simulation(options, seed)),  # noqa: SLF001 -- it only looks
+        lambda options, seed: simulator._compile_request(_sim_request(options, seed)),  # noqa: SLF001 -- it only looks
         ("statistics.latency_mean_ns", "statistics.bandwidth_bytes_per_s", "explanation.limit.name"),
     ),
     "play": Kind(
         ("platform", "application"),
         _MACHINE | {"time": str, "warm_up": str},
         _play,
-        lambda options, seed: player._ready(_played(options, seed)),  # noqa: SLF001 -- it only looks
+        lambda options, seed: player._compile_request(_play_request(options, seed)),  # noqa: SLF001 -- it only looks
         ("rates_per_s.*", "times_ns.*.mean"),
     ),
     "check": Kind(
@@ -206,38 +206,38 @@ KINDS: dict[str, Kind] = {
             "max_depth": int,
             "simulate": int,
         },
-        _verdicts,
-        _judge_check,
+        _check,
+        _validate_check,
         ("system", "outcome", "violated", "states", "transitions", "depth"),
         lambda options: "simulate" in options,
     ),
     "reproduce": Kind(
         ("experiment",),
         {"accesses": int},
-        _reproduced,
-        _judge_experiment,
+        _reproduce,
+        _validate_experiment,
         ("name", "published", "ours", "unit", "error"),
     ),
     "litmus": Kind(
         ("test",),
         {"protocol": str, "cores": str, "model": str, "gives_up": int, "max_states": int, "simulate": int},
-        lambda options, seed: _flattened(*native.litmus(options, seed)),
-        native.judge_litmus,
+        lambda options, seed: _flatten_rows(*native.litmus(options, seed)),
+        native.validate_litmus,
         ("outcome", "allowed", "states"),
         lambda options: "simulate" in options,
     ),
     "lockstep": Kind(
         ("protocol",),
         {"messages": int, "shape": str},
-        lambda options, seed: _flattened(*native.lockstep(options, seed)),
-        native.judge_text,
+        lambda options, seed: _flatten_rows(*native.lockstep(options, seed)),
+        native.validate_protocol,
         ("messages", "mismatches", "rows_covered", "rows_reachable"),
     ),
     "mutants": Kind(
         ("protocol",),
         {"number": int, "from": int, "every": int},
-        lambda options, seed: _flattened(*native.mutants(options, seed)),
-        native.judge_text,
+        lambda options, seed: _flatten_rows(*native.mutants(options, seed)),
+        native.validate_protocol,
         ("kind", "mutant", "fate"),
         lambda _: False,
     ),

@@ -7,7 +7,7 @@ import signal
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, cast
 
-from cohkit.sweeps.points import Outcome, Point, lost, run
+from cohkit.sweeps.points import Outcome, Point, lost_outcome, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,24 +26,24 @@ def outcomes(points: Sequence[Point], workers: int) -> Iterator[list[Outcome]]:
     busy: dict[Connection, tuple[SpawnProcess, int]] = {}
     try:
         for _ in range(min(workers, len(points))):
-            _give(*_worker(), waiting, busy)
+            _assign(*_worker(), waiting, busy)
         while busy:
             came = []
             for ready in cast("list[Connection]", wait(list(busy))):
                 process, at = busy.pop(ready)
                 try:
                     came.append(ready.recv())
-                    _give(ready, process, waiting, busy)
+                    _assign(ready, process, waiting, busy)
                 except (EOFError, ConnectionError):
                     process.join()
                     tried[at] = tried.get(at, 0) + 1
                     if tried[at] < _ATTEMPTS:
                         waiting.append((at, points[at]))
                     else:
-                        ended = f"its process ended {_ATTEMPTS} times, the last time {_how(process.exitcode)}"
-                        came.append(lost(points[at], ended))
+                        ended = f"its process ended {_ATTEMPTS} times, the last time {_exit_reason(process.exitcode)}"
+                        came.append(lost_outcome(points[at], ended))
                     if waiting:
-                        _give(*_worker(), waiting, busy)
+                        _assign(*_worker(), waiting, busy)
             if came:
                 yield came
     finally:
@@ -51,11 +51,11 @@ def outcomes(points: Sequence[Point], workers: int) -> Iterator[list[Outcome]]:
             process.kill()
 
 
-def _how(code: int | None) -> str:
+def _exit_reason(code: int | None) -> str:
     return f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
 
 
-def _give(
+def _assign(
     ready: Connection,
     process: SpawnProcess,
     waiting: list[tuple[int, Point]],
@@ -84,17 +84,17 @@ def _worker() -> tuple[Connection, SpawnProcess]:
     return ours, process
 
 
-def _serve(given: Connection) -> None:
+def _serve(channel: Connection) -> None:
     """Run points until the connection is closed."""
     # Ctrl-C reaches all processes of a terminal; the process that writes the journal handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:
-            point = given.recv()
+            point = channel.recv()
         except (EOFError, ConnectionError):
             return
         outcome = run(point)
         try:
-            given.send(outcome)
+            channel.send(outcome)
         except ConnectionError:
             return

@@ -9,7 +9,7 @@ from typing import Any
 
 from cohkit.errors import InputError
 from cohkit.native import Text, binary, run_json, write_text
-from cohkit.protocols import executed, given
+from cohkit.protocols import load_executable, load_protocol
 
 
 def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
@@ -18,15 +18,15 @@ def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], in
     return run_json(["litmus", options["test"], *_flags(options, "test"), *seeds])
 
 
-def judge_litmus(options: dict[str, Any], _: int) -> None:
+def validate_litmus(options: dict[str, Any], _: int) -> None:
     """Check that the test and the protocol exist."""
     test = options["test"]
-    _printed(Text.of(test) or test)
+    _validate_test(Text.of(test) or test)
     if "protocol" in options:
-        executed(options["protocol"])
+        load_executable(options["protocol"])
 
 
-def _printed(test: str | Text) -> None:
+def _validate_test(test: str | Text) -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [binary(), "litmus", write_text(test, Path(folder)), "--print"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -45,11 +45,11 @@ def mutants(options: dict[str, Any], _: int) -> tuple[list[dict[str, Any]], int]
     return run_json(["mutants", options["protocol"], *_flags(options, "protocol"), "--threads", 1])
 
 
-def judge_text(options: dict[str, Any], _: int) -> None:
+def validate_protocol(options: dict[str, Any], _: int) -> None:
     """Check that the protocol exists."""
-    given(options["protocol"])
+    load_protocol(options["protocol"])
 
 
-def _flags(options: dict[str, Any], but: str) -> list[object]:
-    pairs = [(name, value) for name, value in options.items() if name != but]
+def _flags(options: dict[str, Any], positional: str) -> list[object]:
+    pairs = [(name, value) for name, value in options.items() if name != positional]
     return [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]

@@ -18,7 +18,7 @@ from cohkit.errors import Error, UnavailableError
 from cohkit.machines import Machine
 from cohkit.memory_traces import TraceFile
 from cohkit.native import Text
-from cohkit.protocols import executed
+from cohkit.protocols import load_executable
 from cohkit.simulator import machine
 from cohkit.sweeps.kinds import KINDS
 
@@ -40,7 +40,7 @@ class Texts(NamedTuple):
     def of(options: Mapping[str, Value]) -> Texts:
         """Read the files that the options name."""
         protocol, platform = options.get("protocol"), options.get("platform")
-        text = executed(str(protocol)) if protocol is not None else None
+        text = load_executable(str(protocol)) if protocol is not None else None
         on = str(platform)
         program = Text.of(str(options.get("test")))
         trace = TraceFile.of(str(options.get("workload")))
@@ -75,10 +75,10 @@ class Point(NamedTuple):
             told["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
         # A shipped platform is identified by its contents; the location of a file is irrelevant.
         on = self.texts.platform
-        what = [self.run, told, self.seed, _said(self.texts.protocol), _of_machine(on), __version__]
+        what = [self.run, told, self.seed, _protocol_texts(self.texts.protocol), _machine_content(on), __version__]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
-    def ready(self) -> dict[str, Any]:
+    def resolved_options(self) -> dict[str, Any]:
         """Return the options, with file names replaced by the contents of the files."""
         options: dict[str, Any] = dict(self.options)
         if self.texts.protocol:
@@ -95,24 +95,24 @@ class Point(NamedTuple):
         return options
 
 
-def _said(protocol: Protocol | Composition | None) -> str | list[str] | None:
+def _protocol_texts(protocol: Protocol | Composition | None) -> str | list[str] | None:
     """Return the text of a protocol, along with the texts that it uses."""
     if isinstance(protocol, Composition):
         return [protocol.text, *(text for _, _, text in protocol.uses)]
     return protocol and protocol.text
 
 
-def _of_machine(platform: tuple[str, str | None] | Machine | None) -> str | None:
+def _machine_content(platform: tuple[str, str | None] | Machine | None) -> str | None:
     if isinstance(platform, Machine):
         return platform.native.json()
     if platform is None:
         return None
     name, text = platform
-    return _shipped(name) if text is None else text
+    return _shipped_machine(name) if text is None else text
 
 
 @functools.cache
-def _shipped(platform: str) -> str:
+def _shipped_machine(platform: str) -> str:
     return machine(platform).json()
 
 
@@ -135,7 +135,7 @@ def run(point: Point) -> Outcome:
     rows: list[dict[str, Any]] = []
     code, error = 0, None
     try:
-        rows, code = KINDS[point.run].run(point.ready(), point.seed)
+        rows, code = KINDS[point.run].run(point.resolved_options(), point.seed)
     except (Error, OSError) as raised:
         error = str(raised)
         code = 4 if isinstance(raised, UnavailableError | OSError) else 2
@@ -147,6 +147,6 @@ def run(point: Point) -> Outcome:
     return Outcome(point.number, rows, code, error, host)
 
 
-def lost(point: Point, why: str) -> Outcome:
+def lost_outcome(point: Point, reason: str) -> Outcome:
     """Return the outcome of a point whose worker did not survive."""
-    return Outcome(point.number, [], 4, why, {})
+    return Outcome(point.number, [], 4, reason, {})

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS
-from cohkit.protocols import decoded
+from cohkit.protocols import decode
 from cohkit.sweeps.kinds import KINDS, names
 from cohkit.sweeps.points import Point, Texts
-from cohkit.sweeps.values import Value, once, plain, values
+from cohkit.sweeps.values import Value, parse_value, validate_unique, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"run": str, "seed": int, "repetitions": int, "options": dict, "sweep": dict}
 # Number of values of an axis validated before any run; errors in other values are reported at their points.
-_LOOKED_AT = 64
+_VALIDATED_VALUES = 64
 _MOST_SEED = 2**64
 _MOST_POINTS = 1_000_000
 _SEEDS = (
@@ -41,17 +41,17 @@ class Spec:
     repetitions: int = 1
     place: Callable[[str, str], str] = lambda _table, _key: ""
     """Function that returns the location of an entry, as the start of a message."""
-    besides: set[str] = dataclasses.field(default_factory=set)
+    command_line_names: set[str] = dataclasses.field(default_factory=set)
     """Names given on the command line in addition to a file."""
 
-    def add(self, name: str, told: object) -> None:
+    def add(self, name: str, axis_values: object) -> None:
         """Add an axis, given as a string, a list or a single value."""
-        if isinstance(told, str):
-            self.axes[name] = values(name, told)
-        elif isinstance(told, list) and all(isinstance(value, str | int) for value in told):
-            self.axes[name] = once(name, told)
-        elif isinstance(told, int):
-            self.axes[name] = [told]
+        if isinstance(axis_values, str):
+            self.axes[name] = values(name, axis_values)
+        elif isinstance(axis_values, list) and all(isinstance(value, str | int) for value in axis_values):
+            self.axes[name] = validate_unique(name, axis_values)
+        elif isinstance(axis_values, int):
+            self.axes[name] = [axis_values]
         else:
             raise InputError(f'`{name}` needs a text such as "60ns..140ns/20ns" or a list of texts and whole numbers')
 
@@ -64,7 +64,7 @@ class Spec:
         """
         if self.run == "reproduce":
             self._expand()
-        self._judge()
+        self._validate()
         self._count()
         texts: dict[tuple[object, ...], Texts] = {}
         points: list[Point] = []
@@ -87,75 +87,79 @@ class Spec:
         if self.axes.get("experiment") == ["all"]:
             self.axes["experiment"] = [*EXPERIMENTS]
 
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
-            raise InputError(f"{self._at('sweep', name)}`{name}` is swept, and has a value for all points as well")
+            raise InputError(
+                f"{self._location('sweep', name)}`{name}` is swept, and has a value for all points as well"
+            )
         first = {name: found[0] for name, found in self.axes.items()}
         if self.seed < 0:
-            raise InputError(f"{self._at('', 'seed')}`seed` is at least 0, not {self.seed}")
+            raise InputError(f"{self._location('', 'seed')}`seed` is at least 0, not {self.seed}")
         needs = [name for name in kind.takes if name not in self.options | first]
         if needs:
             raise InputError(f"{self.place('options', '')}`{self.run}` needs a `{needs[0]}`")
         for name, value in self.options.items():
-            self._typed("options", name, value)
+            self._validate_type("options", name, value)
         for name, found in self.axes.items():
             for value in found:
-                self._typed("sweep", name, value)
-        self._looked_at({}, "options", "")
+                self._validate_type("sweep", name, value)
+        self._validate_options({}, "options", "")
         for name, found in self.axes.items():
-            for value in found[:_LOOKED_AT]:
-                self._looked_at({name: value}, "sweep", name)
+            for value in found[:_VALIDATED_VALUES]:
+                self._validate_options({name: value}, "sweep", name)
 
     def _count(self) -> None:
         """Check the number of points and the range of seeds."""
         if self.repetitions < 1:
-            raise InputError(f"{self._at('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
+            raise InputError(f"{self._location('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
         if self.seed + self.repetitions > _MOST_SEED:
-            raise InputError(f"{self._at('', 'repetitions')}seeds, which go on from `seed`, are below 2**64")
+            raise InputError(f"{self._location('', 'repetitions')}seeds, which go on from `seed`, are below 2**64")
         first = {name: found[0] for name, found in self.axes.items()}
-        if self.repetitions > 1 and not KINDS[self.run].seeded(self.options | first):
-            raise InputError(f"{self._at('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly")
+        if self.repetitions > 1 and not KINDS[self.run].uses_seed(self.options | first):
+            raise InputError(
+                f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly"
+            )
 
         count = self.repetitions * math.prod(map(len, self.axes.values()))
         if count > _MOST_POINTS:
             raise InputError(f"{self.place('', '')}{count} points are more than {_MOST_POINTS}; sweep them in pieces")
 
-    def _looked_at(self, change: dict[str, Value], table: str, name: str) -> None:
+    def _validate_options(self, overrides: dict[str, Value], table: str, name: str) -> None:
         first = {axis: found[0] for axis, found in self.axes.items()}
         try:
-            KINDS[self.run].judge(self.options | first | change, self.seed)
+            KINDS[self.run].validate(self.options | first | overrides, self.seed)
         except Error as error:
             # An invalid protocol or platform reports its own location.
             if isinstance(error, InputError):
-                table, name = (table, name) if name else self._blamed(str(error))
-                raise InputError(f"{self._at(table, name)}{error}") from None
+                table, name = (table, name) if name else self._entry_in_message(str(error))
+                raise InputError(f"{self._location(table, name)}{error}") from None
             raise
 
-    def _blamed(self, said: str) -> tuple[str, str]:
+    def _entry_in_message(self, message: str) -> tuple[str, str]:
         """Return the table and key that an error message refers to: the first name in it, or all options."""
         there = dict.fromkeys(self.options, "options") | dict.fromkeys(self.axes, "sweep")
         found = [
             (match.start(), table, name)
             for name, table in there.items()
-            if (match := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", said))
+            if (match := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", message))
         ]
         return min(found)[1:] if found else ("options", "")
 
-    def _at(self, table: str, name: str) -> str:
+    def _location(self, table: str, name: str) -> str:
         """Return the location of an entry; empty for one on the command line."""
-        return "" if table != "options" and name in self.besides else self.place(table, name)
+        return "" if table != "options" and name in self.command_line_names else self.place(table, name)
 
-    def _typed(self, table: str, name: str, value: Value) -> None:
+    def _validate_type(self, table: str, name: str, value: Value) -> None:
         """Check that the name exists, and that the value has its type."""
-        kind, place = KINDS[self.run], self._at(table, name)
+        kind, place = KINDS[self.run], self._location(table, name)
         expected = kind.options.get(name)
         if name in ("seed", "repetitions"):
             raise InputError(f"{place}`{name}` is no axis: {_SEEDS}")
         if expected is int and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InputError(f"{place}`{name}` is a whole number, not {_said(value)}")
+            raise InputError(f"{place}`{name}` is a whole number, not {_format_value(value)}")
         if expected is bool and not isinstance(value, bool):
-            raise InputError(f"{place}`{name}` is true or false, not {_said(value)}")
+            raise InputError(f"{place}`{name}` is true or false, not {_format_value(value)}")
         # The numbers of an application are checked by the application itself.
         if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
             first = {axis: found[0] for axis, found in self.axes.items()}
@@ -166,11 +170,11 @@ class Spec:
                 )
 
 
-def _said(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
+def convert_booleans(kind: str, name: str, found: list[Value]) -> list[Value]:
     """Convert the strings `true` and `false` from a command line to Booleans, for Boolean options."""
     words = {"true": True, "false": False}
     if KINDS[kind].options.get(name) is bool:
@@ -186,20 +190,20 @@ def from_file(path: Path) -> Spec:
         OSError: the file cannot be read.
 
     """
-    text = decoded(str(path), path.read_bytes())
+    text = decode(str(path), path.read_bytes())
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = match.groups() if match else (str(text.count("\n") + 1), "1")
-        said = re.sub(r" \(at .*\)$", "", str(error))
-        raise InputError(f"{path}:{line}:{column}: {said[:1].lower()}{said[1:]}") from None
+        message = re.sub(r" \(at .*\)$", "", str(error))
+        raise InputError(f"{path}:{line}:{column}: {message[:1].lower()}{message[1:]}") from None
 
     def place(table: str, key: str) -> str:
-        line, column = _place(text, table, key)
+        line, column = _key_location(text, table, key)
         return f"{path}:{line}:{column}: "
 
-    return _spec(table, place, lambda table, key: _place(text, table, key))
+    return _spec(table, place, lambda table, key: _key_location(text, table, key))
 
 
 def _spec(
@@ -215,58 +219,58 @@ def _spec(
             form = {str: "a text", int: "a whole number", dict: "a table"}[expected]
             raise InputError(f"{place('', key)}`{key}` is {form}")
     if table.get("run") not in KINDS:
-        said = f"no `{table['run']}`" if "run" in table else "nothing else"
-        raise InputError(f"{place('', 'run')}`run` says what is swept: {', '.join(KINDS)}, and {said}")
+        message = f"no `{table['run']}`" if "run" in table else "nothing else"
+        raise InputError(f"{place('', 'run')}`run` says what is swept: {', '.join(KINDS)}, and {message}")
     spec = Spec(table["run"], seed=table.get("seed", 0), repetitions=table.get("repetitions", 1), place=place)
-    for name, value in _dotted(table.get("options", {})):
+    for name, value in _flatten_keys(table.get("options", {})):
         if not isinstance(value, str | int):
             raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
         spec.options[name] = value
     # TOML groups keys with a common prefix; their locations determine the order of the axes.
-    for name, told in sorted(_dotted(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):
+    for name, axis_values in sorted(_flatten_keys(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):
         try:
-            spec.add(name, told)
+            spec.add(name, axis_values)
         except InputError as error:
             raise InputError(f"{place('sweep', name)}{error}") from None
     return spec
 
 
-def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+def _flatten_keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield dotted names: TOML parses an unquoted key `link.latency` as a table `link`."""
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _dotted(value, f"{before}{name}.")
+            yield from _flatten_keys(value, f"{prefix}{name}.")
         else:
-            yield before + name, value
+            yield prefix + name, value
 
 
-def _place(text: str, table: str, key: str) -> tuple[int, int]:
+def _key_location(text: str, table: str, key: str) -> tuple[int, int]:
     """Return the line and column of a key of a table, or of the table itself."""
-    wanted = ".".join(filter(None, (table, key)))
+    full_key = ".".join(filter(None, (table, key)))
     found, inside, known = (1, 1), "", ""
     for number, line in enumerate(text.splitlines(), start=1):
         if head := re.match(r"(\s*)\[+([^\[\]]*)\]", line):
             begins, name = head.groups()
-            name = inside = _plain(name)
+            name = inside = _unquoted_key(name)
         elif match := re.match(r"""(\s*)((?:[\w.\s-]|"[^"]*"|'[^']*')+)=""", line):
             begins, name = match.groups()
-            name = ".".join(filter(None, (inside, _plain(name))))
+            name = ".".join(filter(None, (inside, _unquoted_key(name))))
         else:
             continue
-        if name == wanted:
+        if name == full_key:
             return number, len(begins) + 1
         # A key of an inline table has the location of that table; a missing key has the location of its table.
-        if wanted.startswith(f"{name}.") and len(name) >= len(known):
+        if full_key.startswith(f"{name}.") and len(name) >= len(known):
             found, known = (number, len(begins) + 1), name
     return found
 
 
-def _plain(key: str) -> str:
+def _unquoted_key(key: str) -> str:
     """Return a key without quotes, and without blanks around its dots."""
     return ".".join(part.strip().strip("\"'") for part in key.split("."))
 
 
-def setting(text: str) -> tuple[str, str]:
+def split_setting(text: str) -> tuple[str, str]:
     """Split `NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
@@ -274,6 +278,6 @@ def setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-def fixed(kind: str, name: str, text: str) -> Value:
+def parse_option(kind: str, name: str, text: str) -> Value:
     """Parse the value of an option from a command line."""
-    return truth(kind, name, [plain(text)])[0]
+    return convert_booleans(kind, name, [parse_value(text)])[0]

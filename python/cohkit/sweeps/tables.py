@@ -41,7 +41,7 @@ def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[O
     for outcome in sorted(outcomes, key=lambda one: one.number):
         point = points[outcome.number]
         head: dict[str, Any] = {"point": point.number, "hash": hashes[point.number], "run": point.run}
-        head |= {"repetition": point.repetition, "seed": point.seed, **_numbered(point.axes, units)}
+        head |= {"repetition": point.repetition, "seed": point.seed, **_axis_cells(point.axes, units)}
         head |= {"code": outcome.code, "error": outcome.error}
         # Keep the value of an axis as given, even if the result contains it in another form.
         rows += [head | {key: cell for key, cell in row.items() if key not in head} for row in outcome.rows or [{}]]
@@ -73,7 +73,7 @@ def axis_units(points: Sequence[Point]) -> dict[str, str]:
     return units
 
 
-def _numbered(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, Any]:
+def _axis_cells(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, Any]:
     """Convert axes with units to numbers, each with its unit in an additional column."""
     cells: dict[str, Any] = {}
     for name, value in axes.items():
@@ -126,14 +126,14 @@ class Parts:
         self._written = max(ends, default=-1) + 1
         self._last = time.monotonic()
 
-    def look(self, done: Sequence[Outcome], *, last: bool = False) -> None:
+    def write_finished(self, finished: Sequence[Outcome], *, last: bool = False) -> None:
         """Write a part if enough points are finished or enough time has passed, or if it is the last one."""
-        new = done[self._written :]
+        new = finished[self._written :]
         late = time.monotonic() > self._last + self._SECONDS
         if new and (last or late or len(new) >= self._POINTS):
-            name = f"{self._written:07}-{len(done) - 1:07}.parquet"
+            name = f"{self._written:07}-{len(finished) - 1:07}.parquet"
             write(results(self._points, self._hashes, new), self._folder / name)
-            self._written, self._last = len(done), time.monotonic()
+            self._written, self._last = len(finished), time.monotonic()
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:

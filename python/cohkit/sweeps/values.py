@@ -31,11 +31,11 @@ def values(name: str, text: str) -> list[Value]:
     """
     found: list[Value] = []
     for part in text.split(","):
-        found += _range(name, part.strip()) if ".." in part else [plain(part.strip())]
-    return once(name, found)
+        found += _range(name, part.strip()) if ".." in part else [parse_value(part.strip())]
+    return validate_unique(name, found)
 
 
-def once(name: str, found: list[Value]) -> list[Value]:
+def validate_unique(name: str, found: list[Value]) -> list[Value]:
     """Reject an axis without values, or with repeated values, whose points would be identical."""
     shown = [str(value) for value in found]
     for value in shown:
@@ -49,22 +49,22 @@ def once(name: str, found: list[Value]) -> list[Value]:
     return found
 
 
-def plain(text: str) -> Value:
+def parse_value(text: str) -> Value:
     """Convert an integer, and leave every other string unchanged."""
     return int(text) if re.fullmatch(r"\d+", text, re.ASCII) else text
 
 
 def _range(name: str, text: str) -> list[Value]:
-    ends, by, step_text = _parted(text)
+    ends, by, step_text = _split_range(text)
     low_text, _, high_text = ends.partition("..")
     low, unit = _number(name, low_text, text)
-    high = _in(name, _number(name, high_text, text), unit)
+    high = _convert(name, _number(name, high_text, text), unit)
     step, step_unit = _number(name, step_text, text) if step_text else (Decimal(1), "" if by == "*" else unit)
     if by == "*":
         if step_unit or step <= 1 or low <= 0:
             raise InputError(f"`{name}`: `{text}` needs a factor above 1 without a unit, and ends above 0")
     else:
-        step = _in(name, (step, step_unit), unit)
+        step = _convert(name, (step, step_unit), unit)
         if step <= 0:
             raise InputError(f"`{name}`: the step of `{text}` has to be above 0")
     if high < low:
@@ -74,12 +74,12 @@ def _range(name: str, text: str) -> list[Value]:
     while at <= high:
         if len(found) == _MOST:
             raise InputError(f"`{name}`: `{text}` has more than {_MOST} values")
-        found.append(plain(f"{at.normalize():f}{unit}"))
+        found.append(parse_value(f"{at.normalize():f}{unit}"))
         at = at * step if by == "*" else at + step
     return found
 
 
-def _parted(text: str) -> tuple[str, str, str]:
+def _split_range(text: str) -> tuple[str, str, str]:
     """Split a range into bounds, operator and step; the `/` of a unit such as `GiB/s` is not an operator."""
     match = re.fullmatch(r"(.*?)(?:([/*])\s*([+-]?\d.*))?", text, re.DOTALL)
     ends, by, step = match.groups() if match else (text, None, None)
@@ -93,7 +93,7 @@ def _number(name: str, text: str, whole: str) -> tuple[Decimal, str]:
     return Decimal(match[1]), match[2]
 
 
-def _in(name: str, number: tuple[Decimal, str], unit: str) -> Decimal:
+def _convert(name: str, number: tuple[Decimal, str], unit: str) -> Decimal:
     value, own = number
     if own == unit:
         return value
