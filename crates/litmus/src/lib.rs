@@ -6,26 +6,53 @@
 //! * [`expectation`]: herd's observations of conditions, and those that files expect;
 //! * [`cycles`]: the classic shapes, generated from cycles of relations; [`shapes`]: all small programs on two
 //!   locations;
-//! * [`breadth`]: shapes with mixed orders, and their files in the repository;
+//! * [`shape_generator`]: shapes with mixed orders, and their files in the repository;
 //! * [`bursts`]: programs whose threads store several times before they synchronise;
-//! * [`warm`]: programs with warm caches;
+//! * [`warm_caches`]: programs with warm caches;
 //! * [`cores`]: execution of threads in order, with a store buffer, or out of order;
 //! * [`models`]: outcomes under a memory model, by running the program on sequentially consistent memory: sequential
 //!   consistency with in-order cores, total store order with store buffers;
 //! * [`executions`], [`axioms`]: outcomes under a memory model, independently, by axioms on candidate executions; also
 //!   for weaker models;
-//! * [`mixes`]: variants of programs by the protocol's access for each write;
+//! * [`store_variants`]: variants of programs by the protocol's access for each write;
 //! * [`kinds`]: placement of threads on kinds of caches; [`symmetry`]: permutations of threads that preserve a program;
 //! * [`machine`]: the caches that run programs, of one level or two;
 //! * [`lines`]: states of single lines with their steps, computed once; [`worlds`]: their storage; [`values`]: an
 //!   abstraction of their data;
 //! * [`run`]: outcomes of a program on a protocol, over all orders of messages and all evictions;
-//! * [`story`]: sequence charts of paths to outcomes;
-//! * [`compared`]: batches of programs on a protocol, checked against a memory model;
-//! * [`promised`]: conformance of a protocol to its memory model, by the classic programs;
+//! * [`trace_events`]: sequence charts of paths to outcomes;
+//! * [`conformance_batch`]: batches of programs on a protocol, checked against a memory model;
+//! * [`conformance_report`]: conformance of a protocol to its memory model, by the classic programs;
 //! * [`timed`]: outcomes in the simulator, with random delays.
 //!
 //! Each location occupies its own line.
+//!
+//! The crate does not know packed states: it uses neither `engine` nor `check`, and explores programs by itself.
+//!
+//! ```
+//! use cohkit_litmus::run::{run, Found, Options};
+//! use cohkit_litmus::{cores::Cores, herd, models};
+//! use cohkit_protocol::{protocol::Home, text::parse};
+//!
+//! let store_buffering = r"X86 SB
+//! { x=0; y=0; }
+//!  P0          | P1          ;
+//!  MOV [x],$1  | MOV [y],$1  ;
+//!  MOV EAX,[y] | MOV EAX,[x] ;
+//! exists (0:EAX=0 /\ 1:EAX=0)";
+//! let program = herd::read(store_buffering).expect("the test has no errors");
+//! // Store buffers add the outcome in which both loads return 0.
+//! let consistent = models::ends(&program, Cores::InOrder);
+//! assert_eq!(consistent.len(), 3);
+//! assert_eq!(models::ends(&program, Cores::StoreBuffer).len(), 4);
+//!
+//! // In-order cores on the caches of a coherent protocol are sequentially consistent.
+//! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
+//! let Home::Controller(home) = &msi.home else { panic!("the home is a policy") };
+//! let found = run(&msi, home, &program, &Options::default(), &mut || true);
+//! let Found::Ends { ends, .. } = found else { panic!("{found:?}") };
+//! assert_eq!(ends, consistent);
+//! ```
 
 mod aarch64;
 mod assembly;

@@ -1,14 +1,14 @@
-//! Mutation testing of protocol specifications. [`mutants`] returns mutants with one change each, and a [`Judge`] gives
-//! the verdict on a mutant. The verdict is based on systems of a few remotes, their progress, litmus programs, and
-//! bisimulation with the original.
+//! Mutation testing of protocol specifications: mutants with one change each, and the verdict of the checks on each.
 //!
-//! A mutant that is bisimilar to the original cannot be detected in the systems compared. A mutant that survives is
+//! [`mutants`] returns the mutants of a specification, and a [`Judge`] gives the [`MutantVerdict`] on one of them. The
+//! verdict is based on systems of a few remotes, their progress, litmus programs, and bisimulation with the original. A
+//! mutant that is bisimilar to the original cannot be detected in the systems compared. A mutant that survives is
 //! equivalent for another reason, or shows that no check covers the changed part.
 //!
-//! This crate does not access files or terminals, and has no list of known equivalent mutants.
+//! The crate does not know files, terminals, `murphi`, `rtl` or `trace`, and has no list of known equivalent mutants.
 //!
 //! ```
-//! use cohkit_mutants::{mutants, MutantVerdict, Judge};
+//! use cohkit_mutants::{mutants, Judge, MutantVerdict};
 //!
 //! let text = include_str!("../../../protocols/msi.coh");
 //! let all = mutants(text);

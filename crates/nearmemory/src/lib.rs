@@ -7,7 +7,10 @@
 //!
 //! In these three, time is a plain number: the driver supplies the arrival times of requests and delivers the answers.
 //! [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory, and cores
-//! with their programs, all in time. It contains no coherence protocol, because no agent takes part in coherence.
+//! with their programs, all in time.
+//!
+//! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
+//! Of `cohkit_sim` it uses components that execute no controller.
 //!
 //! ```
 //! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};

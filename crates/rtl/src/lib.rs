@@ -6,7 +6,9 @@
 //! A controller that the hardware does not support is rejected with the reason ([`rom::Refusal`]).
 //!
 //! The Verilated home can replace the simulated one in a machine ([`verilated`]).
-//! The crate depends on neither the checker nor terminals.
+//!
+//! The crate does not know `check`, `engine` or terminals: the properties of a protocol are verified before it becomes
+//! hardware.
 //!
 //! ```
 //! use cohkit_protocol::{construct::construct, text};

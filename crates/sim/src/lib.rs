@@ -5,7 +5,7 @@
 //! through [`agents::program`]. Lines carry bytes ([`data`]), and an oracle ([`oracle`]) compares every load with the
 //! last write. Equal setups and seeds give equal results.
 //!
-//! The crate does not know the checker, files or terminals.
+//! The crate does not know `check` or `engine`, any protocol by name, files or terminals.
 //!
 //! ```
 //! use cohkit_protocol::{controller::Access, text};
