@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_edges() {
+    fn matrix_entries_become_edges() {
         let text = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n\n3 3 3\n2 1 0.5\n 3 3 1e3\n3 2 -1\n";
         let read = read(text).unwrap();
         assert_eq!(
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
         let told = |text: &str| {
             let Wrong { line, what } = read(text).unwrap_err();

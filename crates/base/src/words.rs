@@ -65,13 +65,13 @@ mod tests {
     use super::{counted, did_you_mean, with_article};
 
     #[test]
-    fn only_one_is_singular() {
+    fn only_a_count_of_one_is_singular() {
         let said = [0u8, 1, 2].map(|count| counted(count, "state"));
         assert_eq!(said, ["0 states", "1 state", "2 states"]);
     }
 
     #[test]
-    fn of_names_the_nearest_is_meant_and_none_that_is_far() {
+    fn only_similar_names_are_suggested() {
         let names = ["link.latency", "link.links", "home.latency"];
         for (wrong, meant) in [
             ("link.latncy", "did you mean `link.latency`? "),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nouns_have_their_article() {
+    fn article_matches_the_initial_sound() {
         assert_eq!(["evict", "load"].map(with_article), ["an evict", "a load"]);
     }
 }

@@ -288,7 +288,7 @@ fn an_arrival_without_departure_comes_from_nowhere() {
 }
 
 #[test]
-fn nothing_happens() {
+fn empty_sequence_draws_lifelines_only() {
     draws(&Sequence::default(), Text::default(), expect![[""]]);
     draws(
         &Story::new(&["home", "cpu"]).sequence,
@@ -301,13 +301,13 @@ fn nothing_happens() {
 }
 
 #[test]
-fn svg_is_as_it_was() {
+fn svg_matches_the_recorded_files() {
     expect_file!["overtaken.svg"].assert_eq(&svg(&overtaken(), "A grant overtaken by a forward"));
     expect_file!["three_caches.svg"].assert_eq(&svg(&three_caches(), "Invalidations & <data>"));
 }
 
 #[test]
-fn json_is_the_sequence() {
+fn json_lists_the_sequence_steps() {
     let sequence = Story::new(&["home", "cpu"])
         .line(0)
         .does(1, "load")

@@ -102,7 +102,7 @@ fn arrowheads(chart: &str, heads: [char; 2]) -> usize {
 
 proptest! {
     #[test]
-    fn nothing_breaks_the_drawing(sequence in sequences(".{0,40}"), width in 0..200_usize, ascii: bool) {
+    fn any_sequence_is_drawn_within_its_format(sequence in sequences(".{0,40}"), width in 0..200_usize, ascii: bool) {
         let chart = text(&sequence, &Text { width: Some(width), ascii });
         prop_assert!(!ascii || chart.is_ascii());
         prop_assert!(chart.is_empty() || chart.ends_with('\n'));
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_width_that_suffices_is_kept(sequence in matched()) {
+    fn sufficient_width_does_not_change_the_chart(sequence in matched()) {
         let free = text(&sequence, &Text::default());
         let widest = free.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let limited = text(&sequence, &Text { width: Some(widest + 40), ascii: false });

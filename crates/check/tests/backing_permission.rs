@@ -69,7 +69,7 @@ fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<
 }
 
 #[test]
-fn below_any_outer_protocol_the_shipped_levels_hold_and_both_readings_agree() {
+fn inner_levels_are_verified_below_any_outer_protocol() {
     for (remotes, lines) in [(1, 1), (2, 1)] {
         let report = checked(INNER, remotes, lines);
         assert_eq!(report.outcome, Outcome::Verified, "{remotes}x{lines}");
@@ -80,7 +80,7 @@ fn below_any_outer_protocol_the_shipped_levels_hold_and_both_readings_agree() {
 
 /// Accesses that begin can be performed, though the permission may be revoked before.
 #[test]
-fn what_begins_below_lent_memory_can_be_performed() {
+fn accesses_below_backing_permission_can_be_performed() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
     let found = progress(&protocol, &home, (2, 1), &lent(), &Search::default()).unwrap();
@@ -174,7 +174,7 @@ fn rumur_agrees_on_lent_memory() {
 }
 
 #[test]
-fn the_text_says_where_memory_is_lent_and_the_verdict_what_it_rests_on() {
+fn verdict_lists_backing_permission_assumptions() {
     let protocol = read(INNER);
     let named = |name: &str| protocol.systems.iter().find(|s| s.name == name).unwrap();
     assert!(named("below_any").lent && !named("one_cluster").lent);

@@ -17,7 +17,7 @@ fn changed(changes: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_host_and_several_share_a_device_s_memory() {
+fn hosts_share_device_memory_coherently() {
     let text = shipped("cxl-bias");
     assert_eq!(search(&text, 1, 1, false), Ok((708, 1807)));
     assert_eq!(search(&text, 2, 1, true), Ok((9620, 34_131)));
@@ -29,7 +29,7 @@ fn a_host_and_several_share_a_device_s_memory() {
 /// The host's response is a request, so that its next request stays behind it. A request that arrived first would be
 /// mistaken for one that the host made before its response.
 #[test]
-fn without_the_order_a_later_request_is_taken_for_an_earlier_one() {
+fn unordered_host_response_confuses_two_requests() {
     let found = search(&changed(&[(ORDER, "")]), 1, 1, true);
     assert_eq!(found, Err("no unexpected message".into()));
     // An upgrade cannot arrive while the device asks the host for a copy that it alone has. This test adds a row for
@@ -46,7 +46,7 @@ fn without_the_order_a_later_request_is_taken_for_an_earlier_one() {
 
 /// A host cannot know whether the device has served its request, so it must not respond before the request completes.
 #[test]
-fn a_host_that_answers_while_its_request_is_under_way_keeps_the_copy_that_comes() {
+fn early_host_response_violates_single_writer() {
     let early = changed(&[(
         "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | leave     |",
         "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | leave |",
@@ -56,7 +56,7 @@ fn a_host_that_answers_while_its_request_is_under_way_keeps_the_copy_that_comes(
 
 /// No order keeps MemRdFwd behind MemWr.
 #[test]
-fn a_host_that_does_not_wait_for_its_write_back_leaves_memory_old() {
+fn early_host_response_leaves_memory_stale() {
     let early = changed(&[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")]);
     assert_eq!(search(&early, 1, 1, true), Err("data value".into()));
 }
@@ -64,7 +64,7 @@ fn a_host_that_does_not_wait_for_its_write_back_leaves_memory_old() {
 /// The host's request has priority over the device's own, in any order of arrival. A device that stalls it waits for
 /// ever itself.
 #[test]
-fn a_device_that_does_not_serve_the_host_that_it_has_asked_stands_still() {
+fn device_that_stalls_the_host_request_deadlocks() {
     let stubborn = changed(&[
         (
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | send MemData, send CmpE ",
@@ -80,7 +80,7 @@ fn a_device_that_does_not_serve_the_host_that_it_has_asked_stands_still() {
 /// CmpS is for several hosts, which the standard does not have. Each of two hosts with a copy requests write
 /// permission, and neither responds to the device before it has been served. A single host never has to give way.
 #[test]
-fn two_hosts_that_wait_for_each_other_need_one_that_gives_way() {
+fn two_upgrading_hosts_deadlock_unless_one_yields() {
     let firm = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | leave | # ")]);
     assert_eq!(search(&firm, 1, 1, false), Ok((708, 1807)));
     let found = search(&firm, 2, 1, true).unwrap_err();
@@ -89,7 +89,7 @@ fn two_hosts_that_wait_for_each_other_need_one_that_gives_way() {
 
 /// In device bias the device asks no host. A host in host bias with a copy would violate this.
 #[test]
-fn a_line_in_host_bias_is_not_the_device_s_without_asking() {
+fn device_bias_requires_a_request_to_hosts() {
     let rash = changed(&[(
         "  H          | take_bias                                    | send RdOwnNoData to hosts                                       | TB",
         "  H          | take_bias                                    | acknowledge take_bias, hosts := {}, alone := false              | L",

@@ -41,7 +41,7 @@ fn lines_are_independent() {
 
 /// The standard demands the order: without it the host mistakes a served request for a waiting one.
 #[test]
-fn without_the_order_a_host_takes_a_request_that_was_served_for_one_that_waits() {
+fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
     // Data have arrived: the acknowledgement cannot arrive before the completion, and so has no row.
     assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
     let told = EARLY.replace("IE", "IE IS_C IE_C");
@@ -54,14 +54,14 @@ fn without_the_order_a_host_takes_a_request_that_was_served_for_one_that_waits()
 /// More order does no harm. A device that sends all messages without data through one queue is among those that the
 /// protocol allows.
 #[test]
-fn one_queue_for_completions_and_acknowledgements_will_do() {
+fn one_ordered_queue_for_responses_is_sufficient() {
     let text = changed(&[(ORDER, "  ordered s2m_ndr\n")]);
     assert!(search(&text, 2, 1, true).is_ok());
 }
 
 /// Each completion that answers a request for a copy needs the order.
 #[test]
-fn the_acknowledgement_stays_behind_both_completions_that_grant() {
+fn acknowledgement_is_ordered_after_each_grant() {
     let behind = |completions| format!("  ordered BIConflictAck behind {completions}\n");
     let told = EARLY.replace("IE", "IE IS_C IE_C");
     for (few, what) in [("Cmp CmpS", "data value"), ("Cmp CmpE", "single writer")] {
@@ -75,7 +75,7 @@ fn the_acknowledgement_stays_behind_both_completions_that_grant() {
 
 /// BIRsp carries no data, and no order keeps it behind MemWr.
 #[test]
-fn an_answer_that_does_not_wait_for_the_write_back_leaves_memory_old() {
+fn early_snoop_response_leaves_memory_stale() {
     let found = violated(&[(
         "| BISnpInv                 | send MemWrI                  | XI_B",
         "| BISnpInv                 | send MemWrI, send BIRspI     | XI",
@@ -86,7 +86,7 @@ fn an_answer_that_does_not_wait_for_the_write_back_leaves_memory_old() {
 /// An early version of the protocol had this fault. The owner evicted the line before its snoop arrived. No host was
 /// then `alone` when the line went to the next one, which was not snooped.
 #[test]
-fn a_line_that_its_owner_gave_up_while_it_was_snooped_has_an_owner_again() {
+fn owner_is_recorded_after_eviction_during_snoop() {
     let with = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
     let without = with.replace("alone := true, ", "");
     assert_eq!(violated(&[(with, &without)]), "single writer");
@@ -95,7 +95,7 @@ fn a_line_that_its_owner_gave_up_while_it_was_snooped_has_an_owner_again() {
 /// The reason that there is no BISnpCur: between its response and the read of memory the owner may write. The read may
 /// return this value, as it began earlier, but memory must be current when it is read.
 #[test]
-fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
+fn snoop_that_keeps_write_permission_exposes_stale_memory() {
     let found = violated(&[
         ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
         ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
@@ -119,7 +119,7 @@ fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
 
 /// Device bias is a lock: a request that is served under it gives a host a permission besides the device's.
 #[test]
-fn a_line_in_device_bias_is_the_device_s_alone() {
+fn device_bias_excludes_hosts() {
     let served = violated(&[
         (
             "  D           | unlock ",

@@ -355,7 +355,7 @@ fn each_kind_of_remotes_has_its_own_rows() {
 
 /// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
 #[test]
-fn agents_of_one_kind_are_interchangeable_and_those_of_two_are_not() {
+fn only_agents_of_one_kind_are_symmetric() {
     let protocol = read(KINDS);
     let home = construct::home(&protocol, 2).unwrap();
     let states = |name: &str, symmetry| {
@@ -390,7 +390,7 @@ fn the_set_of_a_kind_holds_all_its_remotes_and_no_other() {
 }
 
 #[test]
-fn how_many_there_are_of_each_kind_must_be_said() {
+fn system_size_requires_a_count_per_kind() {
     let protocol = read(KINDS);
     let home = construct::home(&protocol, 2).unwrap();
     let refused = model(&protocol, &home, 2, 1, &Options::default());
@@ -401,7 +401,7 @@ fn how_many_there_are_of_each_kind_must_be_said() {
 }
 
 #[test]
-fn kinds_with_the_same_rows_are_as_remotes_of_one() {
+fn kinds_with_equal_rows_behave_as_one_kind() {
     let msi = include_str!("../../../protocols/msi.coh");
     let two = msi
         .replace("remote cache {", "remote left right {")
@@ -415,7 +415,7 @@ fn kinds_with_the_same_rows_are_as_remotes_of_one() {
 }
 
 #[test]
-fn what_stays_behind_comes_after_what_was_sent_before_it() {
+fn ordered_message_arrives_after_its_predecessor() {
     for system in ["one", "two"] {
         verified(BEHIND, system);
     }
@@ -427,7 +427,7 @@ fn what_stays_behind_comes_after_what_was_sent_before_it() {
 /// Only earlier messages go before. A farewell that is requested first does not wait for the response that is sent
 /// after it, which may overtake it.
 #[test]
-fn what_was_sent_later_does_not_go_before() {
+fn later_message_does_not_delay_an_ordered_one() {
     let first = BEHIND.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
         "  W | Data       | done               | G\n",
         "  N | Last       |                    | F\n  F | Data       | done               | I\n",
@@ -451,7 +451,7 @@ fn what_was_sent_later_does_not_go_before() {
 }
 
 #[test]
-fn variables_begin_with_what_the_text_says() {
+fn variables_start_with_declared_initial_values() {
     let text = include_str!("../../../protocols/token.coh");
     let report = verified(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
@@ -469,7 +469,7 @@ fn variables_begin_with_what_the_text_says() {
 }
 
 #[test]
-fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
+fn per_line_order_covers_only_messages_of_one_line() {
     let across = LETTERS.replace(" per line", "");
     let states = |text: &str, system: &str| verified(text, system).states;
     for system in ["one", "two"] {
@@ -489,7 +489,7 @@ fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
 }
 
 #[test]
-fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_them() {
+fn wrapping_counters_distinguish_messages_if_large_enough() {
     let states = |size: &str| verified(&NUMBERED.replace("cycle 3", size), "one").states;
     // All numbers are equivalent.
     let three = states("cycle 3");
@@ -510,7 +510,7 @@ fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_t
 }
 
 #[test]
-fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
+fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     for (system, states) in [("one", 23), ("two", 613)] {
         assert_eq!(verified(COUNTED, system).states, states);
     }

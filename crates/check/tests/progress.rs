@@ -137,7 +137,7 @@ fn verified(text: &str, remotes: u16) {
 }
 
 #[test]
-fn a_directory_that_turns_every_store_away_is_violated() {
+fn permanent_rejection_of_stores_violates_progress() {
     // The home serves a GetM behind a guard that is never true, and answers Nack.
     let text = shipped("msi")
         .replace("count), InvAck", "count), InvAck, Nack")
@@ -202,7 +202,7 @@ fn a_refusal_that_passes_is_verified() {
 }
 
 #[test]
-fn what_is_turned_away_in_one_corner_for_ever_is_violated() {
+fn permanent_rejection_in_one_state_violates_progress() {
     // A request during a recall sets a flag that no row clears.
     let nack = "  I   | Get if flag | send Nack | stay";
     let message = violated(
@@ -218,7 +218,7 @@ fn what_is_turned_away_in_one_corner_for_ever_is_violated() {
 }
 
 #[test]
-fn one_that_is_starved_for_ever_by_what_is_kept_of_it_is_violated() {
+fn permanent_ban_of_a_remote_violates_progress() {
     let nack = "  I   | Get if sender in banned | send Nack | stay";
     let text = one_copy(
         nack,
@@ -233,7 +233,7 @@ fn one_that_is_starved_for_ever_by_what_is_kept_of_it_is_violated() {
 }
 
 #[test]
-fn what_may_be_passed_over_for_ever_and_always_can_be_served_is_verified() {
+fn unfair_but_always_possible_service_is_verified() {
     // Each request during a recall is rejected: unfair, but no violation.
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
     for remotes in [1, 2, 3] {
@@ -279,7 +279,7 @@ fn an_access_that_begins_nowhere_is_named() {
 }
 
 #[test]
-fn of_shipped_texts_drain_says_it_all() {
+fn drain_implies_progress_of_shipped_protocols() {
     for name in [
         "msi",
         "mesi",
@@ -304,7 +304,7 @@ fn of_shipped_texts_drain_says_it_all() {
 }
 
 #[test]
-fn what_drain_says_a_search_of_each_kind_finds_too() {
+fn drain_agrees_with_progress_search_per_access() {
     for (name, remotes) in [
         ("msi", 2),
         ("mesi", 2),
@@ -384,7 +384,7 @@ const SLOT_KEPT: &str = include_str!("verdicts/p01_slot_kept.coh");
 const LOCAL_REFUSED: &str = include_str!("verdicts/r09_local_refused.coh");
 
 #[test]
-fn an_entry_that_another_line_keeps_for_ever_violates_progress() {
+fn entry_leaked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
         let message = message_of(with_registers(SLOT_KEPT, remotes));
         let (begin, end) = (
@@ -399,7 +399,7 @@ fn an_entry_that_another_line_keeps_for_ever_violates_progress() {
 }
 
 #[test]
-fn a_local_operation_that_another_line_keeps_from_being_performed_violates_progress() {
+fn local_operation_blocked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
         assert_eq!(
             message_of(with_registers(LOCAL_REFUSED, remotes)),
@@ -422,7 +422,7 @@ fn an_entry_that_is_given_back_lets_the_other_line_progress() {
 }
 
 #[test]
-fn a_line_that_can_never_be_accessed_again_is_noted_with_the_path() {
+fn permanently_inaccessible_line_is_noted_with_its_path() {
     // The cache counts its own entries, and never frees one: no access begins, so none is rejected.
     let text = SLOT_KEPT
         .replace(
@@ -502,7 +502,7 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
 const PICK_SHARER: &str = include_str!("../../../tests/networks/pick-sharer.coh");
 
 #[test]
-fn a_home_that_asks_one_of_the_sharers_is_verified_whichever_it_asks() {
+fn home_that_picks_any_sharer_is_verified() {
     assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
     // The chosen cache is a sharer, and so never the requester.
     let only = |cache: &str| {
@@ -514,7 +514,7 @@ fn a_home_that_asks_one_of_the_sharers_is_verified_whichever_it_asks() {
 }
 
 #[test]
-fn nothing_is_chosen_from_an_empty_set() {
+fn choice_from_an_empty_set_is_violated() {
     let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
     let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
         panic!("a message is sent to none");
@@ -523,7 +523,7 @@ fn nothing_is_chosen_from_an_empty_set() {
 }
 
 #[test]
-fn a_choice_sees_what_its_row_has_set_before() {
+fn choice_uses_values_assigned_earlier_in_its_row() {
     // Without the requester, which is no sharer, nothing changes; without all others the set is empty.
     let with = |before: &str| {
         let set = format!("{before}, one := any sharers");

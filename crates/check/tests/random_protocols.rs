@@ -158,7 +158,7 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
 }
 
 #[test]
-fn random_texts_use_everything_that_rows_may_say() {
+fn random_protocols_use_every_row_construct() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let words = [
         ":=",
@@ -260,7 +260,7 @@ fn ours(text: &str) -> Agreed {
 /// Execution, the interpreted and compiled model, and its Murphi export agree over all values of all types.
 /// `crates/protocol/tests/execute.rs` tests execution itself.
 #[test]
-fn every_operator_on_every_type_does_in_the_model_what_it_does_executed() {
+fn operators_agree_between_model_and_execution() {
     for tried in &operators::TYPES {
         let all = ours(&operators::values(tried));
         assert!(

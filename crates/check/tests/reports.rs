@@ -167,7 +167,7 @@ fn recorded(report: &Report) -> (Property, Trace) {
 }
 
 #[test]
-fn counterexamples_end_where_they_did() {
+fn replay_reaches_recorded_violation() {
     for model in [
         dining(3),
         overflow(),
@@ -363,7 +363,7 @@ fn explained(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> Strin
 }
 
 #[test]
-fn a_deadlock_says_what_does_not_hold() {
+fn deadlock_report_lists_failed_conditions() {
     expect![[r#"
         no deadlock: {
           "waits": [],
@@ -412,7 +412,7 @@ fn a_deadlock_says_what_does_not_hold() {
 }
 
 #[test]
-fn every_line_on_a_deadlock_is_true_and_in_the_terms_of_the_text() {
+fn deadlock_report_uses_source_expressions() {
     let text = "
         type P: scalarset(2); H: enum {home}; N: union {P, H};
         var a: array[P] of 0..2; m: multiset[1] of N; b: boolean; last: N;
@@ -466,7 +466,7 @@ fn every_line_on_a_deadlock_is_true_and_in_the_terms_of_the_text() {
 }
 
 #[test]
-fn of_very_many_blocked_rules_the_first_are_listed() {
+fn deadlock_report_truncates_blocked_rules() {
     let text = "var x: 0..1; startstate begin x := 0; end;
         ruleset i: 0..999; j: 0..999 do rule \"go\" x = 1 & i = j ==> begin x := 0; end; end;";
     let model = cohkit_murphi::read("stuck", text, Dialect::Any)
@@ -485,7 +485,7 @@ fn of_very_many_blocked_rules_the_first_are_listed() {
 }
 
 #[test]
-fn all_covers_that_are_met_nowhere_are_named() {
+fn unmet_covers_are_all_named() {
     let text = "var x: 0..3; startstate begin x := 0; end;
         rule \"on\" begin x := (x + 1) % 3; end;
         cover \"one\" x = 1; cover \"three\" x = 3; cover \"four\" x = 2 & x = 3;";
@@ -516,7 +516,7 @@ fn all_covers_that_are_met_nowhere_are_named() {
 }
 
 #[test]
-fn what_is_out_of_reach_says_what_can_still_be_done() {
+fn livelock_report_lists_enabled_rules() {
     expect![[r#"
         every request can still complete: {
           "waits": [],
@@ -548,7 +548,7 @@ fn what_is_out_of_reach_says_what_can_still_be_done() {
 
 /// A directory that does not answer readers, and the message that a reader then waits for in vain.
 #[test]
-fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
+fn protocol_deadlock_report_shows_the_wait_for_chain() {
     let root = env!("CARGO_MANIFEST_DIR");
     let text = std::fs::read_to_string(format!("{root}/../../protocols/msi.coh")).unwrap();
     let protocol = parse(&text).unwrap();
@@ -602,7 +602,7 @@ fn library(file: &std::path::Path) -> (Model, bool) {
 }
 
 #[test]
-fn every_counterexample_of_the_library_is_stepped_again() {
+fn library_counterexamples_replay() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     let files = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();

@@ -81,7 +81,7 @@ fn found(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
 }
 
 #[test]
-fn a_state_with_a_condition_is_as_states_without() {
+fn conditional_permission_equals_separate_states() {
     let (one, several) = (protocol(ONE), protocol(SEVERAL));
     for remotes in [1, 2, 3] {
         let found = [&one, &several].map(|protocol| found(protocol, remotes));
@@ -91,7 +91,7 @@ fn a_state_with_a_condition_is_as_states_without() {
 }
 
 #[test]
-fn a_state_becomes_one_for_each_right_with_the_rows_that_can_be_taken() {
+fn conditional_permission_splits_a_state_per_permission() {
     let of = protocol(ONE);
     let states: Vec<(&str, Right)> = (of.remote.states.iter())
         .map(|state| (state.name.as_str(), state.right))

@@ -48,7 +48,7 @@ fn shipped(name: &str) -> String {
 }
 
 #[test]
-fn on_registers_and_several_homes() {
+fn rumur_agrees_on_registers_and_several_homes() {
     let root = env!("CARGO_MANIFEST_DIR");
     let text = std::fs::read_to_string(format!("{root}/../../tests/homes/ordered-at-homes.coh"));
     // The sizes of its system `two`.
@@ -73,7 +73,7 @@ fn on_registers_and_several_homes() {
 }
 
 #[test]
-fn on_hand_written_directories() {
+fn rumur_agrees_on_hand_written_directories() {
     for name in [
         "msi",
         "mesi",
@@ -107,7 +107,7 @@ fn on_hand_written_directories() {
 }
 
 #[test]
-fn on_constructed_homes() {
+fn rumur_agrees_on_constructed_homes() {
     agree(
         include_str!("../../../tests/construction/base.coh"),
         1,

@@ -551,7 +551,7 @@ fn a_counterexample_is_a_message_sequence() {
 }
 
 #[test]
-fn running_over_leaves_the_verdict_open() {
+fn exceeded_channel_capacity_is_undecided() {
     let options = Options {
         capacity: 1,
         ..Options::default()
@@ -579,7 +579,7 @@ fn running_over_leaves_the_verdict_open() {
 }
 
 #[test]
-fn a_stated_bound_that_is_run_over_is_violated_by_its_name() {
+fn exceeded_stated_bound_is_violated_by_name() {
     let bounded = |limit: u16| {
         let stated = format!("\nbounds {{ in_flight {limit} }}\n\nremote ");
         let text = shipped("msi").replacen("\nremote ", &stated, 1);
@@ -594,7 +594,7 @@ fn a_stated_bound_that_is_run_over_is_violated_by_its_name() {
 }
 
 #[test]
-fn lines_that_share_a_queue_have_room_each() {
+fn shared_queue_has_capacity_for_each_line() {
     let options = Options {
         capacity: 1,
         ..Options::default()
@@ -634,7 +634,7 @@ fn sizes_out_of_range_are_refused() {
 /// `late` is the set of caches that the directory has served out of turn. A put of one of them is mistaken for the
 /// owner's. With `+=` the set was lost, and this was verified; with `:=` and `+` it was refuted.
 #[test]
-fn what_is_added_to_a_set_is_not_lost() {
+fn set_addition_reaches_the_model() {
     let msi = shipped("msi")
         .replace(
             "    sharers: set of remote\n",
@@ -657,7 +657,7 @@ fn what_is_added_to_a_set_is_not_lost() {
 
 /// The converse: with all changes of sets in the short form, msi was violated.
 #[test]
-fn sets_changed_by_short_forms_are_those_changed_by_long_ones() {
+fn short_and_long_set_assignments_are_equivalent() {
     let long = shipped("msi");
     let short = long
         .replace("sharers := sharers + {", "sharers += {")

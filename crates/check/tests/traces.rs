@@ -80,7 +80,7 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
 }
 
 #[test]
-fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
+fn trace_check_accepts_model_paths_and_rejects_faults() {
     let (mut rows, mut refused) = (0, 0);
     for (protocol, home, model, graph) in systems() {
         for seed in 0..3 {
@@ -98,7 +98,7 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
 
 /// Registers, messages about no line and several homes: the effect of a row on one line depends on all lines.
 #[test]
-fn what_is_the_same_for_all_lines_is_followed_over_all_of_them() {
+fn trace_check_tracks_lineless_state_over_all_lines() {
     let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
     let (mut told, mut refused) = (Vec::new(), 0);
     for name in [
@@ -134,7 +134,7 @@ fn what_is_the_same_for_all_lines_is_followed_over_all_of_them() {
 
 /// Copies that are written in place, independently.
 #[test]
-fn copies_that_are_old_and_written_are_followed() {
+fn trace_check_tracks_stale_copies_written_in_place() {
     let text = include_str!("../../../tests/accesses/in-place.coh");
     let protocol = parse(text).expect("the text is right");
     let (home, model) = modelled(&protocol, Remotes::from(2), 1);
@@ -152,7 +152,7 @@ const OLD: &str = include_str!("../../../protocols/self-invalidate.coh");
 
 /// Rows that change every line are reported line by line, in their order.
 #[test]
-fn what_changes_every_line_is_told_of_each() {
+fn bulk_transitions_are_traced_line_by_line() {
     let protocol = parse(OLD).expect("the text is right");
     let mut refused = 0;
     for (remotes, lines) in [(1, 2), (2, 2)] {
@@ -214,7 +214,7 @@ fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
 /// A cache may read older data than it has written, by its own rows. The trace is rejected if a memory model is
 /// promised.
 #[test]
-fn a_read_is_not_older_than_what_its_core_knows() {
+fn read_older_than_its_core_has_observed_is_rejected() {
     let keeps = [
         (
             "  I V     | store write_partial | send Write     | IW\n",

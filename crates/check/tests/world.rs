@@ -206,7 +206,7 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
 /// One bit per copy is as exact as the words that stores write: if the checker finds no violation with bits, there is
 /// none with words. The number of words is unbounded, so only the states nearest to the initial one are visited.
 #[test]
-fn words_that_stores_write_are_right_where_bits_are() {
+fn data_bits_are_as_exact_as_words() {
     const NEAREST: usize = 3_000;
     let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
     for text in folders.into_iter().flat_map(texts) {

@@ -136,7 +136,7 @@ fn faults_of_stores_in_two_steps_are_found() {
 /// A returning line does not contain the deferred store, and is written before it. Once the current bytes counted as
 /// current after the store, and the other order was verified.
 #[test]
-fn a_store_set_aside_is_lost_under_a_line_that_is_written_after_it() {
+fn late_line_write_loses_a_deferred_store() {
     let text = "
 protocol crossed
 line 64 bytes
@@ -454,7 +454,7 @@ home mem {
 
 /// A store that is sent again after the home has performed it is the same store.
 #[test]
-fn a_store_that_is_sent_again_after_it_was_performed_is_found() {
+fn resend_of_a_performed_store_is_found() {
     let text = "
 protocol again
 line 64 bytes
@@ -547,7 +547,7 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
 
 /// The old value of an atomic access was sent before other stores, and its own store was performed after them.
 #[test]
-fn no_store_is_performed_between_the_read_and_the_write_of_an_atomic_access() {
+fn atomic_access_excludes_intervening_stores() {
     let split = "atomicity";
     assert_eq!(search(SPLIT_ATOMIC, 2, 1), broken(split));
     search(SPLIT_ATOMIC, 1, 1).unwrap();

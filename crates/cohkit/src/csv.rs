@@ -163,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn results_are_rows_and_what_stands_in_them_are_columns() {
+    fn results_are_rows_and_fields_are_columns() {
         let told = json!([
             { "a": { "b": 1, "c": null }, "notes": ["x", "y, \"z\""], "run": { "seconds": 1.5 } },
             { "a": { "b": 2.5 }, "ends": [{ "values": 3 }], "more": true },
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_what_has_names_are_columns_by_these() {
+    fn named_list_items_become_columns() {
         let told = json!({ "p": [{ "name": "up", "n": 1 }, { "name": "down", "n": 2 }] , "q": 0 });
         assert_eq!(table(&told), "p.up.n,p.down.n,q\n1,2,0\n");
         let told = json!({ "p": [{ "what": "up", "n": 1 }, { "what": "up", "n": 2 }] , "q": 0 });
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_shelves_are_rows_themselves() {
+    fn nested_lists_become_rows() {
         let told = json!({ "agent": "home", "rows": [{ "event": "load" }, { "event": "store" }] });
         assert_eq!(table(&told), "event\nload\nstore\n");
         let told = json!({ "x": [{ "name": "a" }], "y": [{ "name": "b" }] });
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_table_without_columns() {
+    fn empty_results_give_an_empty_table() {
         assert_eq!(table(&json!([])), "\n");
     }
 }

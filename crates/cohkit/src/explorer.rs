@@ -216,7 +216,7 @@ mod tests {
     const POLICY: &str = include_str!("../../../protocols/msi-policy.coh");
 
     #[test]
-    fn what_is_chosen_happens_and_is_told() {
+    fn chosen_steps_are_applied_and_described() {
         let explorer = explorer(MSI, 2);
         let begin = explorer.view(&[]).expect("the start");
         assert_eq!(begin["at_rest"], true);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_choice_leads_on_and_back() {
+    fn every_step_of_a_path_can_be_viewed() {
         // Every state along a path of 40 steps can be viewed, and offers steps.
         for (text, remotes) in [(MSI, 2), (POLICY, 2)] {
             let explorer = explorer(text, remotes);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_fault_is_found_and_can_be_gone_to() {
+    fn nearest_violation_is_found_and_reachable() {
         let broken = MSI
             .lines()
             .map(|line| {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_wrong_all_has_been_looked_at_or_it_says_so() {
+    fn violation_search_reports_whether_it_was_exhaustive() {
         let explorer = explorer(MSI, 2);
         let all = explorer.nearest_wrong(100_000);
         assert_eq!((&all["way"], &all["all"]), (&Value::Null, &json!(true)));

@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_all_are_written_or_none() {
+    fn several_files_are_written_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("old"), "kept").unwrap();
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_finds_what_writing_would_and_leaves_nothing() {
+    fn write_trial_finds_errors_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("file"), "kept").unwrap();
@@ -491,7 +491,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_device_is_said_to_be_full_and_stays_a_device() {
+    fn full_device_is_reported_and_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
         let failure = write(Path::new("/dev/full"), "text").unwrap_err();
         assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_bad_input() {
+    fn unreadable_files_are_bad_input() {
         let folder = tempfile::tempdir().unwrap();
         let wide: Vec<u8> = "\u{feff}protocol p {\n}\n"
             .encode_utf16()

@@ -177,7 +177,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn commands_that_can_be_swept_are_handed_over_with_their_arguments() {
+    fn sweep_commands_are_passed_to_python() {
         let of = |line: &str| -> Option<Vec<OsString>> {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             swept(&words).map(<[_]>::to_vec)
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_python_without_the_package_is_told_from_one_that_does_not_run() {
+    fn python_without_package_differs_from_broken_python() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let python = |name: &str, text: &str| {
             let file = folder.path().join(name);

@@ -64,7 +64,7 @@ fn nodes(salt: i32) -> Model {
 }
 
 #[test]
-fn omissions_happen_as_often_as_the_bound_says() {
+fn omission_rate_matches_the_bound() {
     const STATES: u64 = 300;
     const RUNS: i32 = 600;
     shorten(20);
@@ -98,7 +98,7 @@ fn omissions_happen_as_often_as_the_bound_says() {
 }
 
 #[test]
-fn what_is_left_out_does_not_depend_on_threads_and_ways_can_be_gone() {
+fn omissions_are_thread_independent_and_traces_replay() {
     shorten(14);
     let (mut fewer, mut violated) = (0, 0);
     for salt in 0..20 {

@@ -415,7 +415,7 @@ mod tests {
     use crate::model::*;
 
     #[test]
-    fn a_long_loop_keeps_no_more_than_what_there_is_to_undo() {
+    fn long_loop_keeps_a_bounded_undo_log() {
         let mut m = Builder::new("long");
         let (six, seven) = (m.range("six", 0, 6), m.range("seven", 0, 7));
         let (index, rounds) = (m.range("index", 0, 3), m.range("rounds", 1, 50_000));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_keep_much_go_less_deep() {
+    fn large_frames_reduce_the_call_depth() {
         let deep = |size: i32| {
             let mut m = Builder::new("deep");
             let bit = m.range("bit", 0, 1);

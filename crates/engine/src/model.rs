@@ -778,7 +778,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_of_fewer_bits_has_fewer_numbers() {
+    fn narrow_models_overflow_at_32_bits() {
         let narrow = (i32::MIN.into(), i32::MAX.into());
         assert_eq!(Operator::Add.of(1 << 30, 1 << 30, narrow), None);
         assert_eq!(

@@ -64,7 +64,7 @@ mod tests {
     const MAX: Number = Number::MAX;
 
     #[test]
-    fn what_is_no_number_of_64_bits_is_nothing() {
+    fn overflowing_arithmetic_returns_none() {
         use Arithmetic::*;
         let none = [
             (Add, MAX, 1),

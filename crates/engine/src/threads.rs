@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_team_does_shares_in_their_order_and_survives_a_panic() {
+    fn team_keeps_share_order_and_survives_a_panic() {
         for threads in [1, 2, 5] {
             let team = Team::new(threads);
             for round in 0..100 {

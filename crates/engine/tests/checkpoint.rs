@@ -105,7 +105,7 @@ fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) 
 }
 
 #[test]
-fn an_interrupted_search_goes_on_to_the_same_report() {
+fn resumed_search_gives_the_same_report() {
     let mut broken = models::peterson(5);
     broken.rules.pop();
     broken.quiescent = None;
@@ -155,7 +155,7 @@ fn an_interrupted_search_goes_on_to_the_same_report() {
 }
 
 #[test]
-fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
+fn limited_search_resumes_with_a_higher_limit() {
     let model = models::peterson(5);
     let whole = check(&model, &Options::default()).unwrap();
     for first in [1, 2, 1000, 1001, 1002, 1003, 30_000, 88_560] {
@@ -183,7 +183,7 @@ fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
 
 /// Regression: states with a field of more than 32 bits were rejected as damaged.
 #[test]
-fn states_of_large_numbers_are_kept_and_taken_again() {
+fn checkpoints_restore_states_with_large_numbers() {
     let text = "type far: -4611686018427387904 .. 4611686018427387904; var a: array [0..3] of far;
         startstate begin for i: 0..3 do a[i] := 0; end; end;
         ruleset i: 0..3 do rule begin a[i] := a[i] = 0 ? 4611686018427387904 : -a[i]; end; end;";
@@ -203,7 +203,7 @@ fn states_of_large_numbers_are_kept_and_taken_again() {
 }
 
 /// All checkpoints of an uninterrupted search.
-fn all_kept(model: &Model) -> Files {
+fn all_checkpoints(model: &Model) -> Files {
     let shelf = shelf(Files::new(), 20, 0);
     let options = Options {
         keeper: Some(&shelf),
@@ -217,7 +217,7 @@ fn all_kept(model: &Model) -> Files {
 fn every_checkpoint_alone_is_enough_to_go_on_from() {
     let model = models::peterson(5);
     let whole = check(&model, &Options::default()).unwrap();
-    let files = all_kept(&model);
+    let files = all_checkpoints(&model);
     assert!(files.len() > 5, "{}", files.len());
     for count in 0..=files.len() {
         // The search was killed after this checkpoint.
@@ -248,10 +248,10 @@ fn refused(model: &Model, options: &Options, files: Files) -> CheckpointError {
 }
 
 #[test]
-fn what_is_of_another_search_or_damaged_is_refused() {
+fn foreign_and_damaged_checkpoints_are_rejected() {
     let model = library("peterson_2");
     let default = Options::default();
-    let files = all_kept(&model);
+    let files = all_checkpoints(&model);
     let mut other = model.clone();
     other.invariants.pop();
     let off = Options {
@@ -260,7 +260,11 @@ fn what_is_of_another_search_or_damaged_is_refused() {
     };
     let foreign = [
         refused(&other, &default, files.clone()),
-        refused(&library("german"), &off, all_kept(&library("german"))),
+        refused(
+            &library("german"),
+            &off,
+            all_checkpoints(&library("german")),
+        ),
     ];
     for error in foreign {
         assert!(

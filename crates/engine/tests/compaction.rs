@@ -36,7 +36,7 @@ fn exact(report: &Report) -> Report {
 }
 
 #[test]
-fn signatures_find_what_states_find() {
+fn signatures_and_full_states_agree() {
     let mut broken = models::peterson(4);
     broken.rules.pop();
     let mut dining = models::dining(6);
@@ -77,7 +77,7 @@ fn large_states_take_less_memory() {
 
 /// Bytes per state, as stated in `docs/murphi.md`.
 #[test]
-fn documented_models_take_as_much_memory_as_is_said() {
+fn documented_memory_per_state_is_measured() {
     for (name, whole, compacted) in [("dma_copy", 339.0, 26.0), ("flash_4", 21.0, 19.0)] {
         let path = format!("../../models/{name}.m");
         let text = std::fs::read_to_string(path).unwrap();
@@ -95,7 +95,7 @@ fn documented_models_take_as_much_memory_as_is_said() {
 }
 
 #[test]
-fn what_takes_all_states_is_left_open() {
+fn hash_compaction_leaves_drain_undecided() {
     let model = models::drain(models::Ending::Answered);
     let report = compact(&model, &Options::default());
     let reason = Reason::HashCompaction;

@@ -89,7 +89,7 @@ fn code_for_all_values_gives_the_report_of_code_for_each() {
 }
 
 #[test]
-fn random_walks_do_not_depend_on_it_either() {
+fn random_walks_are_independent_of_shared_rule_code() {
     let simulation = Simulation {
         seed: 5,
         steps: 500,
@@ -145,7 +145,7 @@ fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
 }
 
 #[test]
-fn a_counterexample_names_the_values_and_is_stepped_again() {
+fn counterexample_of_many_instances_replays() {
     let text = format!("{MANY} invariant \"low\" a < 5;");
     let model = many(&text);
     let report = check(&model, &Options::default()).unwrap();
@@ -163,7 +163,7 @@ fn a_counterexample_names_the_values_and_is_stepped_again() {
 }
 
 #[test]
-fn what_has_no_number_is_refused() {
+fn too_many_rule_instances_are_rejected() {
     let text = "var x: 0..1; startstate begin x := 0; end;
         ruleset i, j: 0..100000 do rule x = 1 ==> begin x := 0; end; end;";
     let errors = read(

@@ -69,7 +69,7 @@ fn claims_about_all_values_that_change_something() {
 }
 
 #[test]
-fn claims_that_only_look_are_no_hindrance() {
+fn read_only_quantifiers_keep_symmetry() {
     let even = "function even(n: S): boolean;
         var k: 0..3; begin k := 0; for s: S do if s != n then k := k + 1; end; end; return k = 1; end;";
     let go = "rule \"go\" forall n: S do even(n) end & multisetcount(i: m, even(m[i])) = 2 ==> begin end;";
@@ -147,7 +147,7 @@ fn numbers_of_slots() {
 }
 
 #[test]
-fn slots_that_only_name_their_elements_are_no_hindrance() {
+fn element_naming_slots_keep_symmetry() {
     let go = "choose i: m do choose j: m do
           rule \"go\" i != j & isundefined(got) & !isundefined(q) ==>
           begin got := m[i]; multisetremove(i, m); multisetremove(j, m); multisetadd(q, m); end;

@@ -156,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn flat_and_apart_engines_and_threads_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
+    fn flat_and_decomposed_searches_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
         let model = random_model(&bytes);
         let engine = Engine::Interpreter;
         let flat = Options { decompose: false, engine, max_states: Some(30_000), ..Options::default() };

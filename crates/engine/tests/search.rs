@@ -98,7 +98,7 @@ fn known_models_have_their_verdicts_and_counts() {
 }
 
 #[test]
-fn a_dead_end_and_a_livelock_are_told_apart() {
+fn dead_end_and_livelock_are_distinguished() {
     for (ending, word) in [(Ending::Stuck, "dead end"), (Ending::Retried, "livelock")] {
         let report = run(&models::drain(ending), &flat());
         let Outcome::Violated {
@@ -126,7 +126,7 @@ fn a_dead_end_and_a_livelock_are_told_apart() {
 }
 
 #[test]
-fn a_trace_says_what_changed_and_can_be_walked_again() {
+fn trace_lists_changes_and_replays() {
     let model = models::overflow();
     let Outcome::Violated { trace, message, .. } = run(&model, &flat()).outcome else {
         panic!()
@@ -209,7 +209,7 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
 }
 
 #[test]
-fn compilation_is_told_apart_and_machine_code_is_the_more_of_it() {
+fn compilation_time_is_reported_separately() {
     let model = models::peterson(4);
     let compiling = |engine| {
         let spent = AtomicU64::new(0);
@@ -226,7 +226,7 @@ fn compilation_is_told_apart_and_machine_code_is_the_more_of_it() {
 }
 
 #[test]
-fn limits_end_undecided_and_say_what_was_covered() {
+fn limits_end_undecided_with_coverage_counts() {
     let model = models::peterson(5);
     let undecided = |options: Options| told(&run(&model, &options));
     assert_eq!(
@@ -364,7 +364,7 @@ impl TraceEvents for Heard {
 
 /// The engine fills values into notes, passes them in their order, and shows the states to the renderer.
 #[test]
-fn a_teller_hears_what_rules_say_and_sees_the_states() {
+fn trace_renderer_receives_notes_and_states() {
     use cohkit_engine::build::*;
     let mut m = Builder::new("count");
     let small = m.range("small", 0, 3);

@@ -47,7 +47,7 @@ fn counter(most: i32) -> Builder {
 }
 
 #[test]
-fn nothing_found_decides_nothing() {
+fn walks_without_violation_are_undecided() {
     let report = walk(&counter(5).build().unwrap(), &SHORT);
     let reason = Reason::MaxSteps;
     assert_eq!(report.outcome, Outcome::Undecided { reason });
@@ -62,7 +62,7 @@ fn nothing_found_decides_nothing() {
 }
 
 #[test]
-fn a_violation_is_shortened_and_can_be_gone() {
+fn violation_path_is_shortened_and_replays() {
     let mut m = counter(5);
     let n = cohkit_engine::model::VariableId(0);
     m.invariant("small", n.lt(5));
@@ -115,7 +115,7 @@ fn faults_and_deadlocks_are_found() {
 }
 
 #[test]
-fn walks_meet_only_what_can_be_reached() {
+fn walks_visit_only_reachable_states() {
     let model = models::peterson(4);
     let all = check(&model, &Options::default()).unwrap();
     let report = walk(&model, &SHORT);

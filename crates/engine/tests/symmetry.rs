@@ -74,7 +74,7 @@ fn graphs_up_to_isomorphism() {
 }
 
 #[test]
-fn counterexamples_are_ways_that_can_be_gone() {
+fn counterexamples_under_symmetry_replay() {
     // A triangle needs three edges. The trace consists of actual steps, not of steps up to a permutation.
     let mut m = graphs(4);
     let node = m.model().variable(cohkit_engine::model::VariableId(1)).ty;
@@ -145,7 +145,7 @@ fn owners(both: bool) -> Model {
 }
 
 #[test]
-fn an_order_that_never_matters_is_no_hindrance() {
+fn irrelevant_loop_order_keeps_symmetry() {
     let report = reduced(&owners(false));
     assert_eq!(report.outcome, Outcome::Verified);
     assert!(report.symmetric);
@@ -174,7 +174,7 @@ fn results_that_differ_by_a_permutation_are_one() {
 
 /// One owner may be the boss, which breaks the symmetry between owners.
 #[test]
-fn an_order_that_matters_is_met_and_both_results_are_shown() {
+fn order_dependence_is_found_with_both_results() {
     let boss = |before: &str, look: &str| {
         murphi(&format!(
             "type node: scalarset(3); all: union {{node, enum {{none}}}};
@@ -347,7 +347,7 @@ fn an_error_is_not_hidden_by_a_value_that_decides() {
 
 /// With reduction, the error would be missed: in one state of each orbit, the first of two nodes is never the last.
 #[test]
-fn a_loop_that_tells_values_apart_is_not_reduced() {
+fn asymmetric_loop_disables_reduction() {
     let model = murphi(
         "type node: scalarset(2); thing: scalarset(2);
         var up: array [node] of boolean; at: array [thing] of boolean; seen: node;

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_control_word_is_read_as_it_was_written() {
+    fn control_word_round_trips() {
         let data = Control::Data {
             ack: true,
             high: true,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_bit_and_each_two_are_found() {
+    fn single_and_double_bit_errors_are_detected() {
         let whole = Block::new(Control::Idle, [0x0123_4567_89ab_cdef; SLOTS]);
         for first in 0..512 {
             let mut block = whole;

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_of_words_is_what_the_definition_gives() {
+    fn word_checksum_matches_its_definition() {
         let mut chance = Chance::new(7);
         for _ in 0..100 {
             let words: [u64; 8] = std::array::from_fn(|_| chance.next_u64());
@@ -173,7 +173,7 @@ mod tests {
 
     /// Compares with a receiver that has all bits: it computes the checksum of the received bits and compares.
     #[test]
-    fn wrong_bits_alone_tell_what_all_bits_tell() {
+    fn bit_errors_alone_decide_checksum_detection() {
         let mut chance = Chance::new(11);
         for (checksum, bytes, width, polynomial) in ALL {
             let [before, behind] = checksum.bare();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_frames_a_unit_has_a_check_of_its_own() {
+    fn framing_bits_are_checked_separately() {
         let mut wrong = Wrong::default();
         assert!(!wrong.is_seen(68, Checksum::SmallFlit));
         wrong.flip(15);

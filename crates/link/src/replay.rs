@@ -386,7 +386,7 @@ mod tests {
     /// Fault found by the model `models/link_replay.m`: the sender silently skipped blocks. An acknowledgement arrived
     /// after the position had been announced, and the receiver accepted later blocks under the numbers of earlier ones.
     #[test]
-    fn a_stream_that_skips_blocks_says_so() {
+    fn sender_announces_skipped_blocks() {
         let mut sender = Sender::default();
         let mut receiver = Receiver::default();
         for _ in 0..3 {

@@ -132,7 +132,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn it_holds_what_a_queue_holds() {
+    fn ring_matches_vecdeque() {
         let mut chance = crate::bit_errors::Chance::new(5);
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         for number in 0..20_000u64 {

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_come_and_go_in_any_pieces() {
+    fn words_arrive_and_leave_in_pieces_of_any_size() {
         let mut chance = crate::bit_errors::Chance::new(3);
         let sizes: Vec<usize> = (0..500)
             .map(|_| 1 + chance.below(LONGEST as u64) as usize)

@@ -20,7 +20,7 @@ fn the_published_figures_follow_from_lanes_and_framing() {
 }
 
 #[test]
-fn fewer_lanes_carry_as_much_less() {
+fn bandwidth_is_proportional_to_lanes() {
     for count in 1..12 {
         let messages = Lanes::ECI.with(count).messages();
         assert_eq!(messages.times(12, count.into()), Lanes::ECI.messages());
@@ -48,7 +48,7 @@ fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u6
 }
 
 #[test]
-fn driven_blocks_carry_what_the_formula_says() {
+fn block_bandwidth_matches_the_formula() {
     for both in [false, true] {
         let mut link = Link::new(DELAY, 0.0, 0);
         // 17 blocks hold 7 lines, so a multiple of 17 leaves no remainder.
@@ -87,7 +87,7 @@ fn credits_bound_one_circuit_over_a_long_way() {
 }
 
 #[test]
-fn a_circuit_that_drains_three_words_a_clock_needs_a_second_beside_it() {
+fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
     let clock = Ratio::new(322_265_625, 1);
     let clocks_per_block = clock.times(
         Lanes::ECI.block_seconds().over,

@@ -49,7 +49,7 @@ fn a_transfer_takes_the_sum_of_its_parts() {
 
 /// The latency of host memory is fitted to a 64-byte read over 8 lanes: about 550 ns.
 #[test]
-fn a_read_takes_what_was_measured() {
+fn read_latency_matches_the_measurement() {
     let read = 2.0 * DMA_WAY as f64 + wire(8, 24) + DMA_MEMORY[0] as f64 + wire(8, 20 + 64);
     assert!((read - 550.0).abs() < 5.0, "{read}");
 }

@@ -84,7 +84,7 @@ fn each_circuit_drains_at_its_pace() {
 }
 
 #[test]
-fn two_links_share_as_they_are_told() {
+fn link_balance_follows_its_policy() {
     let room = |circuit, odd, waiting| Balance::Room.choose(circuit, odd, waiting);
     assert_eq!([room(4, true, [8, 8]), room(4, true, [9, 8])], [0, 1]);
     assert_eq!([room(0, true, [9, 8]), room(1, false, [8, 9])], [0, 1]);

@@ -8,12 +8,12 @@ use cohkit_link::{Block, Control, End, Layer, Parameters, Refused, Shortage};
 use common::{message, seeds, Link, SeedReport};
 
 #[test]
-fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
+fn bit_errors_preserve_exactly_once_in_order_delivery() {
     for seed in seeds(40) {
         let _told = SeedReport(
             seed,
             "faults",
-            "whatever_bits_are_wrong_all_arrives_once_and_in_order",
+            "bit_errors_preserve_exactly_once_in_order_delivery",
         );
         let mut chance = Chance::new(seed);
         let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
@@ -112,7 +112,7 @@ fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
 }
 
 #[test]
-fn nothing_leaves_before_credits_have_come_but_management() {
+fn only_management_is_sent_before_credits_arrive() {
     let mut end = End::new(Parameters::ECI);
     end.send(6, &[0]).unwrap();
     end.send(13, &[7]).unwrap();
@@ -137,7 +137,7 @@ fn messages_that_no_circuit_has_are_refused() {
 }
 
 #[test]
-fn damage_costs_what_the_formula_says() {
+fn replay_cost_matches_the_formula() {
     let (delay, rate) = (20, 2.5e-5);
     let mut link = Link::new(delay, rate, 1);
     // The reverse direction is error-free: damaged credits would add a cost of their own.

@@ -106,7 +106,7 @@ tortured!(
 );
 
 #[test]
-fn flits_carry_what_the_formula_says() {
+fn flit_bandwidth_matches_the_formula() {
     for (form, read, write) in [
         (Flits::Small, 8.0 / 9.0, 0.8),
         (Flits::Large, 44.0 / 13.0, 3.0),
@@ -160,7 +160,7 @@ fn small_flits_know_no_back_invalidation() {
 }
 
 #[test]
-fn error_correction_of_large_flits_leaves_few_to_send_again() {
+fn error_correction_reduces_flit_retransmissions() {
     let replayed = |form| {
         let [host, device] = flits(form);
         let mut drive = Testbench::new([host, device], 16, DELAY, 2e-5, 1);
@@ -308,7 +308,7 @@ fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (V
 }
 
 #[test]
-fn skipping_what_says_nothing_changes_nothing() {
+fn skipping_idle_slots_changes_nothing() {
     fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
         let (skipped, few) = at_times(ends(), sizes, seed, false);
         let (whole, many) = at_times(ends(), sizes, seed, true);
@@ -318,7 +318,7 @@ fn skipping_what_says_nothing_changes_nothing() {
         assert!(few * 100 < many, "{name}: {few} steps instead of {many}");
     }
     for seed in seeds(12) {
-        let _told = SeedReport(seed, "layers", "skipping_what_says_nothing_changes_nothing");
+        let _told = SeedReport(seed, "layers", "skipping_idle_slots_changes_nothing");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         same("eci", eci, &lines, seed);
         same("pcie", pcie, &[256, 0, 256], seed);
@@ -378,7 +378,7 @@ fn over_random_lanes<L: Layer>(
 /// A drive advances each side independently until a new unit could arrive, and ends discard what they will never
 /// resend. Both optimisations must be equivalent to strict event order with all units kept.
 #[test]
-fn sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all() {
+fn independent_advance_equals_event_order() {
     fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
         let in_turn = |drive: &mut Testbench<L>, until: u64| {
             while drive.next_at() < until {
@@ -393,11 +393,7 @@ fn sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_al
         }
     }
     for seed in seeds(40) {
-        let _told = SeedReport(
-            seed,
-            "layers",
-            "sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all",
-        );
+        let _told = SeedReport(seed, "layers", "independent_advance_equals_event_order");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         same("eci", eci, &lines, seed);
         same("pcie", pcie, &[256, 0, 256], seed);

@@ -12,7 +12,7 @@ use common::{seeds, SeedReport};
 use std::collections::VecDeque;
 
 #[test]
-fn large_writes_of_pcie_run_as_the_published_table_says() {
+fn pcie_write_bandwidth_matches_the_published_table() {
     for (lanes, limit) in [(8, 203), (16, 168)] {
         for payload in [128, 256] {
             let ends =
@@ -43,7 +43,7 @@ fn large_writes_of_pcie_run_as_the_published_table_says() {
 }
 
 #[test]
-fn ccix_packs_messages_and_saves_what_its_header_is_shorter() {
+fn ccix_gains_from_packing_and_short_headers() {
     let share = |header, packing: bool, messages: u64| {
         let ends = || std::array::from_fn(|_| ccix::End::new(512, header, packing, 168));
         let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
@@ -70,7 +70,7 @@ fn ends_of_packets() -> [u16; 2] {
 }
 
 #[test]
-fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
+fn cumulative_credit_return_recovers_from_loss() {
     let mut drive = Testbench::new(pcie(), 16, DELAY, 0.0, 0);
     let (mut lost, mut told, mut judged) = (0, 0, 0);
     for _ in 0..40_000 {
@@ -97,7 +97,7 @@ fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
 }
 
 #[test]
-fn writes_pass_what_waits_and_nothing_passes_writes() {
+fn writes_pass_stalled_packets_and_are_never_passed() {
     let [mut sender, mut receiver] = pcie();
     let message = |circuit, label| Message {
         circuit,
@@ -148,9 +148,9 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
 
 /// Reads despite bit errors and link failures: each completes once, with its bytes in order.
 #[test]
-fn reads_end_once_whatever_goes_wrong() {
+fn reads_complete_once_despite_link_errors() {
     for seed in seeds(12) {
-        let _told = SeedReport(seed, "pcie", "reads_end_once_whatever_goes_wrong");
+        let _told = SeedReport(seed, "pcie", "reads_complete_once_despite_link_errors");
         let mut chance = Chance::new(seed);
         let mut drive = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);
@@ -218,7 +218,7 @@ fn ticks_to_rest(drive: &mut Testbench<pcie::End<Message>>) -> u64 {
 const PATIENCE: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
 
 #[test]
-fn a_damaged_packet_is_refused_and_goes_again_before_patience_ends() {
+fn damaged_packet_is_resent_before_the_retry_timeout() {
     let mut drive = rested();
     for _ in 0..3 {
         assert!(drive.send(0, pcie::POSTED, 256));
@@ -238,7 +238,7 @@ fn a_damaged_packet_is_refused_and_goes_again_before_patience_ends() {
 }
 
 #[test]
-fn a_lost_acknowledgement_is_told_again_when_patience_ends() {
+fn lost_acknowledgement_is_resent_after_the_retry_timeout() {
     let mut drive = rested();
     assert!(drive.send(0, pcie::NON_POSTED, 0));
     let told = |(_, packet): &(u64, pcie::Packet<Message>)| {
@@ -254,7 +254,7 @@ fn a_lost_acknowledgement_is_told_again_when_patience_ends() {
 }
 
 #[test]
-fn credits_lost_at_the_beginning_are_told_again() {
+fn lost_initial_credits_are_resent() {
     let mut drive = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
     for _ in 0..6 {
         assert!(drive.step());

@@ -14,7 +14,7 @@ fn agree(question: &LinkConfig) {
 }
 
 #[test]
-fn driven_ends_reach_what_the_formulas_say_on_every_link() {
+fn link_rates_match_their_formulas() {
     for (_, kind) in Kind::ALL {
         for &payload in kind.payloads() {
             agree(&LinkConfig {
@@ -26,7 +26,7 @@ fn driven_ends_reach_what_the_formulas_say_on_every_link() {
 }
 
 #[test]
-fn degraded_links_give_what_their_lanes_give() {
+fn degraded_link_rate_follows_its_lanes() {
     for (_, kind) in Kind::ALL {
         for lanes in [1, 5] {
             agree(&LinkConfig {
@@ -40,7 +40,7 @@ fn degraded_links_give_what_their_lanes_give() {
 /// With a long delay, credits limit the data per round trip: 16 KiB of writes, and 64 read requests of 512 bytes. No
 /// packet is resent without a loss.
 #[test]
-fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
+fn throughput_is_credits_per_round_trip() {
     for (kind, delay) in [(Kind::Pcie(8), 5000), (Kind::Pcie(32), 3000)] {
         let question = LinkConfig {
             delay,
@@ -76,7 +76,7 @@ fn first(question: &LinkConfig) -> Flow {
 }
 
 #[test]
-fn a_long_way_is_bound_by_credits_and_a_noisy_one_by_replay() {
+fn long_links_are_credit_bound_and_noisy_ones_replay_bound() {
     for kind in [Kind::Eci, Kind::Pcie(16), Kind::Cxl(Flits::Small)] {
         let question = LinkConfig::new(kind);
         let far = first(&LinkConfig {

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_program_is_read_from_its_name_and_stands_once() {
+    fn program_names_are_unique_and_parse_back() {
         for model in [Model::Sc, Model::Tso, Model::Rc] {
             let programs = programs(model);
             let names: BTreeSet<String> = programs.iter().map(|p| canonical(&p.name)).collect();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn mixes_are_read_as_they_are_told_and_what_is_wrong_with_them_is_said() {
+    fn mixes_round_trip_and_invalid_ones_are_rejected() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
         let all = every(&protocol, &2.into(), &program);
         assert_eq!(all.len(), 9);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_come_before_releases_that_no_row_orders_and_branches_go_where_they_went() {
+    fn unordered_releases_get_fences_and_branches_keep_targets() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
         let fences = |mix: &str| {
             let mix = read(mix, &protocol, &2.into(), &program).unwrap();

@@ -303,7 +303,7 @@ mod tests {
     use crate::cycles::named;
 
     #[test]
-    fn threads_change_places_where_nobody_could_tell() {
+    fn equivalent_threads_are_symmetric() {
         for (name, count) in [
             ("SB", 2),
             ("MP", 1),
@@ -324,7 +324,7 @@ mod tests {
 
     /// Claims and initial values restrict symmetry.
     #[test]
-    fn claims_and_first_values_tell_threads_apart() {
+    fn claims_and_initial_values_restrict_symmetry() {
         let sb = named("SB").expect("a shape");
         let mut asked = sb.clone();
         asked.claim = Claim::Is(Observed::Location(0), 1);

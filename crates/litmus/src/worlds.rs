@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_is_found_by_its_number() {
+    fn worlds_round_trip_through_their_numbers() {
         for text in [
             include_str!("../../../ordering/cord.coh"),
             include_str!("../../../ordering/mp.coh"),

@@ -40,7 +40,7 @@ fn programs() -> Vec<Program> {
 }
 
 #[test]
-fn files_are_what_is_written() {
+fn shape_files_are_up_to_date() {
     let written = files().unwrap().into_iter();
     let written: BTreeMap<_, _> = written.map(|File { path, text }| (path, text)).collect();
     let there = there();
@@ -50,7 +50,7 @@ fn files_are_what_is_written() {
 }
 
 #[test]
-fn conditions_say_what_release_consistency_allows() {
+fn conditions_match_release_consistency() {
     for program in programs() {
         let ends = allowed(&program, Model::Rc).unwrap();
         assert!(program.fulfilled(&ends), "{}", program.name);
@@ -71,22 +71,24 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
         ..Options::default()
     };
     let model = protocol.guarantee.model.expect("a guarantee");
-    let groups = Lines::groups(&protocol, of_up_to(threads)).into_iter();
+    let groups = Lines::groups(&protocol, programs_with_at_most(threads)).into_iter();
     let compared = groups.map(|group| compared(&protocol, home, &group, model, &options));
     let all = compared.fold(BatchResult::default(), |all, one| all.with(one.unwrap()));
-    assert_eq!(all.programs, of_up_to(threads).len(), "{name}");
+    assert_eq!(all.programs, programs_with_at_most(threads).len(), "{name}");
     all.forbidden.into_iter().collect()
 }
 
-fn of_up_to(threads: usize) -> Vec<Program> {
+fn programs_with_at_most(threads: usize) -> Vec<Program> {
     let all = programs().into_iter();
     all.filter(|p| p.threads.len() <= threads).collect()
 }
 
 /// The example `orderings` also runs programs with more threads.
 #[test]
-fn files_of_few_threads_show_on_mp_alone_what_texts_guarantee_not_to_show() {
-    let few = of_up_to(2).into_iter().map(|program| program.name);
+fn only_mp_violates_guarantees_on_small_programs() {
+    let few = programs_with_at_most(2)
+        .into_iter()
+        .map(|program| program.name);
     let few: BTreeSet<String> = few.collect();
     let listed: BTreeSet<String> = SHOWN_ON_MP.lines().map(str::to_string).collect();
     let on_mp: BTreeSet<String> = few.intersection(&listed).cloned().collect();

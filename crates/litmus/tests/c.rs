@@ -79,7 +79,7 @@ fn orders_of_accesses_are_kept() {
 }
 
 #[test]
-fn sequentially_consistent_accesses_are() {
+fn seq_cst_accesses_forbid_store_buffering() {
     let sb = |store: &str, load: &str| {
         let thread = |number: u8, a: &str, b: &str| {
             format!("P{number} (atomic_int* x, atomic_int* y) {{ {store}({a}, 1); int r0 = {load}({b}); }}\n")
@@ -102,7 +102,7 @@ fn sequentially_consistent_accesses_are() {
 
 /// A lock by compare-and-exchange: one thread acquires it, and the other reads the owner's value.
 #[test]
-fn all_that_is_read_means_what_it_says() {
+fn supported_constructs_have_their_semantics() {
     let text = "\
 C lock
 { int l = 0; [n] = 5; }
@@ -138,7 +138,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
 
 /// A failed compare-and-exchange has its failure order: with an acquire, a later read does not return an old value.
 #[test]
-fn an_exchange_that_fails_acquires_if_it_is_to() {
+fn failed_exchange_has_its_failure_order() {
     let ends = |orders: &str| {
         let exchange =
             format!("0;\n  int r9 = atomic_compare_exchange_strong_explicit(y, &r0, 2, {orders})");
@@ -160,7 +160,7 @@ fn an_exchange_that_fails_acquires_if_it_is_to() {
 /// `(*x` among statements does not begin a comment, even if a comment ends later. Before, between and after threads it
 /// does.
 #[test]
-fn what_stands_among_statements_is_no_comment() {
+fn parenthesised_dereference_is_no_comment() {
     let text = MP.replace("exists", "(* what is asked *)\nexists");
     let comments = text.replace("P1 (", "(* the other one: { *)\nP1 (");
     assert_eq!(test(&comments), test(MP));
@@ -178,7 +178,7 @@ fn what_stands_among_statements_is_no_comment() {
 
 /// Rejected constructs with their line, column and message.
 #[test]
-fn what_is_not_read_is_refused_by_name_and_place() {
+fn unsupported_constructs_are_rejected_with_their_position() {
     let faults = [
         ("P0 (", "P2 (", "5:1", "`P0` should stand here"),
         (

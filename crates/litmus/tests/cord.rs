@@ -328,7 +328,7 @@ fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
 }
 
 #[test]
-fn every_fault_is_refuted_by_what_it_names() {
+fn every_fault_is_refuted_by_its_named_check() {
     let mut wrong = Vec::new();
     for fault in FAULTS {
         let mut text = CORD.to_string();
@@ -352,7 +352,7 @@ fn every_fault_is_refuted_by_what_it_names() {
 
 /// Classic programs of two threads have too few stores to reuse epoch numbers. A system therefore refutes this fault.
 #[test]
-fn a_fault_of_total_store_order_that_takes_many_epochs_is_refuted_by_a_system() {
+fn system_check_refutes_the_epoch_wrap_fault() {
     assert_eq!(by_system(&read(CORD_TSO), "two"), None);
     let kept = ["told[sender][epoch] := 0, ", "told[wants][its] := 0, "];
     let mut text = CORD_TSO.to_string();
@@ -377,7 +377,7 @@ fn programs_with_copies_and_many_epochs_are_kept() {
 /// The published protocol has three interpretations where epoch numbers wrap around. One program refutes each of the
 /// first two, and none refutes the third.
 #[test]
-fn of_three_readings_of_the_published_form_the_one_that_resets_both_ends_holds() {
+fn only_the_reset_of_both_ends_survives_epoch_wrap() {
     const OLD: &str = "1:X2=2; 1:X4=0";
     for (text, refuted) in [
         (

@@ -28,7 +28,7 @@ exists (0:X2=0 /\\ 1:X2=0)
 ";
 
 #[test]
-fn the_condition_is_that_of_the_file() {
+fn condition_is_read_from_the_file() {
     let test = read(SB).unwrap();
     assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
     assert!(!test.fulfilled(&ends(&test, Cores::InOrder)));
@@ -52,7 +52,7 @@ fn the_condition_is_that_of_the_file() {
 }
 
 #[test]
-fn all_that_is_read_means_what_it_says() {
+fn supported_constructs_have_their_semantics() {
     let text = "\
 AArch64 all
 { int x=5; uint64_t y; 0:X1=x; 0:X2=y; 0:X9=0x10; }
@@ -79,7 +79,7 @@ forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X
 
 /// Other line endings, blanks in the condition, and types before registers do not change the test.
 #[test]
-fn what_differs_in_form_alone_is_the_same_test() {
+fn layout_does_not_change_a_test() {
     let right = read(SB).unwrap();
     // Compare by name: register numbers may differ.
     let shown = |test: &Program| {
@@ -105,7 +105,7 @@ fn what_differs_in_form_alone_is_the_same_test() {
 /// A branch on a loaded value orders later writes. It orders later reads only with a fence of instruction fetches in
 /// between.
 #[test]
-fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_depends_on() {
+fn branch_and_instruction_fence_order_later_reads() {
     let test = |between: &str| {
         let text = format!(
             "AArch64 MP\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }}\n P0 | P1 ;\n MOV W0,#1 | LDR W0,[X1] ;\n \
@@ -145,7 +145,7 @@ fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_dep
 /// Size limits are reported before memory runs out. Eight threads that write and read have millions of states, and a
 /// thread with many reads has millions of paths.
 #[test]
-fn what_is_too_large_is_told_before_it_takes_all_memory() {
+fn oversized_tests_are_rejected_before_memory_runs_out() {
     let test = read(SB).unwrap();
     let all = ends(&test, Cores::StoreBuffer);
     assert_eq!(ends_within(&test, Cores::StoreBuffer, 100), Some(all));
@@ -158,7 +158,7 @@ fn what_is_too_large_is_told_before_it_takes_all_memory() {
 
 /// Errors with their line, column and message.
 #[test]
-fn what_is_wrong_has_a_place() {
+fn syntax_errors_have_positions() {
     let faults = [
         (
             "AArch64 SB",
@@ -421,7 +421,7 @@ fn a_filter_excludes_executions_from_the_outcomes() {
 
 /// A waiting loop has the outcomes of its unrolling to three iterations, without the executions that need a fourth.
 #[test]
-fn a_loop_that_waits_shows_what_its_rounds_show() {
+fn waiting_loop_equals_its_unrolling() {
     let test = |rows: &str, filter: &str| {
         written(&format!(
             "AArch64 MP\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; 2:X1=y; 2:X3=x; }}\n P0 | P1 | P2 ;\n MOV W0,#1 | | MOV W0,#2 ;\n \
@@ -527,7 +527,7 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
 
 /// The coherent candidates, enumerated location by location, have the same allowed outcomes as all candidates.
 #[test]
-fn coherent_candidates_show_what_all_candidates_show() {
+fn coherent_candidates_have_all_allowed_outcomes() {
     let shapes = cohkit_litmus::cycles::classic().into_iter();
     let mut tests: Vec<Program> = shapes.take(40).collect();
     tests.extend(folder("dialects").iter().map(|(_, text)| written(text)));
@@ -560,7 +560,7 @@ fn coherent_candidates_show_what_all_candidates_show() {
 
 /// Tests in the dialects of public suites, with their verdicts under the model of their architecture.
 #[test]
-fn each_dialect_is_read_and_means_what_it_says() {
+fn dialects_of_public_suites_have_their_verdicts() {
     let asked = [
         ("arm", Model::Armv8, false),
         ("blanks", Model::Sc, false),
@@ -637,7 +637,7 @@ fn each_dialect_is_read_and_means_what_it_says() {
 /// Constructs that the herd tools support and this reader does not, in tests of our own. Each is rejected with its line
 /// and reason.
 #[test]
-fn what_is_not_read_is_said_with_its_line() {
+fn herd_only_constructs_are_rejected_with_their_line() {
     let said = [
         ("astray", "5:9", "this may be the address of no location"),
         ("byte", "5:2", "`STRB` is no instruction that is read here"),

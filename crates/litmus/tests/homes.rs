@@ -65,7 +65,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
 }
 
 #[test]
-fn stores_that_are_ordered_at_homes_are_release_consistent_wherever_locations_lie() {
+fn home_ordered_stores_are_release_consistent() {
     assert_eq!(refuted(&read(ORDERED), 3), None);
 }
 
@@ -162,7 +162,7 @@ fn shown(text: &str, name: &str) -> (bool, bool) {
 }
 
 #[test]
-fn stores_ordered_at_their_source_or_by_numbers_are_release_consistent() {
+fn source_and_number_ordering_are_release_consistent() {
     for text in [SO, SEQ] {
         assert_eq!(refuted(&read(text), 3), None);
     }
@@ -184,7 +184,7 @@ fn rest(text: &str) -> String {
 /// The rows do not order stores at the source, so they are the same for both models. With the orders of release
 /// consistency, the protocol violates total store order.
 #[test]
-fn of_two_models_ordered_at_the_source_the_rows_are_the_same() {
+fn source_ordering_shares_rows_between_models() {
     for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
         assert_eq!(rest(rc), rest(tso));
     }
@@ -261,14 +261,14 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
 }
 
 #[test]
-fn stores_ordered_at_directories_beside_copies_are_release_consistent_for_two_threads() {
+fn directory_ordering_is_release_consistent_for_two_threads() {
     assert_eq!(refuted(&read(CORD), 2), None);
 }
 
 /// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X.
 /// The old X is forbidden. Posted stores are ordered between two points only, and X and Y are at different homes.
 #[test]
-fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_home_do_not() {
+fn posted_stores_to_two_homes_violate_release_consistency() {
     let one = MP.replace("size homes 2", "size homes 1");
     let one = one.split("system two").next().unwrap();
     for shape in ["MP+popl+poap", "ISA2+popl+poal+poap"] {
@@ -281,7 +281,7 @@ fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_h
 /// Messages on the shortest path to the outcome of the condition of `ISA2`, in the order of their receipt, without
 /// those that are never received.
 #[test]
-fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
+fn shortest_path_lists_received_messages_in_order() {
     let (protocol, program) = (read(MP), named("ISA2+popl+poal+poap").expect("a shape"));
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -341,7 +341,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
 
 /// A sequentially consistent acquire (`a`) waits for earlier releases; the weaker one (`q`) need not.
 #[test]
-fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
+fn sequentially_consistent_acquires_wait_for_releases() {
     for text in [SO, SEQ, CORD] {
         assert_eq!(shown(text, "SB+polas"), (false, false));
     }
@@ -351,7 +351,7 @@ fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
 /// Ordered messages between homes arrive in order, for every placement of locations. Without the order, the second can
 /// arrive first.
 #[test]
-fn what_homes_send_each_other_in_an_order_comes_in_it() {
+fn ordered_home_to_home_messages_arrive_in_order() {
     let text = include_str!("../../../tests/homes/in-order.coh");
     let protocol = read(text);
     let loose = read(&text.replace("  ordered pass\n", ""));

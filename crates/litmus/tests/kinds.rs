@@ -111,7 +111,7 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
 /// In every placement, in-order cores give exactly sequential consistency, and store buffers give exactly total store
 /// order.
 #[test]
-fn wherever_threads_are_placed_programs_show_exactly_what_their_cores_allow() {
+fn every_placement_gives_exactly_the_core_model() {
     let protocol = read(MIXED);
     let mut placed = BTreeMap::<usize, usize>::new();
     for program in shapes(3)
@@ -135,7 +135,7 @@ fn wherever_threads_are_placed_programs_show_exactly_what_their_cores_allow() {
 
 /// Shipped protocols whose kinds have the same rows have the same outcomes on any kinds.
 #[test]
-fn shipped_texts_with_kinds_show_exactly_what_their_cores_allow() {
+fn shipped_kinds_show_exactly_the_allowed_outcomes() {
     let texts = [
         include_str!("../../../protocols/eci-near.coh"),
         include_str!("../../../protocols/cxl-cache.coh"),
@@ -176,7 +176,7 @@ fn shipped_texts_with_kinds_show_exactly_what_their_cores_allow() {
 }
 
 #[test]
-fn what_a_kind_has_no_row_for_is_told_with_kind_and_access() {
+fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
     let found = everywhere(&protocol, &shape, Cores::InOrder);
@@ -220,7 +220,7 @@ fn what_a_kind_has_no_row_for_is_told_with_kind_and_access() {
 
 /// A fault in the rows of one kind is found if and only if a thread runs on that kind.
 #[test]
-fn a_fault_in_the_rows_of_a_kind_is_found_where_threads_run_on_it() {
+fn kind_fault_is_found_only_on_that_kind() {
     let faults = [
         // A device's write completes before the home performs it.
         (
@@ -286,7 +286,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
 
 /// Lifelines in the chart are those of threads, whatever the numbers of their caches.
 #[test]
-fn a_chart_of_threads_on_kinds_tells_who_did_what() {
+fn chart_lifelines_are_threads() {
     let protocol = read(MIXED);
     let shape = named("MP").expect("a shape");
     let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
@@ -342,7 +342,7 @@ fn watched(
 
 /// In the simulator, all outcomes are allowed in every placement, and store buffers have an effect.
 #[test]
-fn in_the_simulator_threads_on_every_kind_show_what_their_cores_allow() {
+fn simulated_placements_show_only_allowed_outcomes() {
     let protocol = read(MIXED);
     let mut buffered = 0;
     for program in shapes(2) {
@@ -364,7 +364,7 @@ fn in_the_simulator_threads_on_every_kind_show_what_their_cores_allow() {
 
 /// A fault in a row of one kind is found, with its seed.
 #[test]
-fn in_the_simulator_a_fault_of_a_kind_is_found() {
+fn simulation_finds_a_kind_fault_with_its_seed() {
     let kept = replaced(
         MIXED,
         "M   | Recall     | send Put  | D",

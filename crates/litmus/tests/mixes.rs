@@ -48,7 +48,7 @@ fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
 /// Runs every mix of all classic programs of at most two threads, with locations placed round robin. The example
 /// `orderings` runs all files.
 #[test]
-fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
+fn store_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let two = classic().into_iter().filter(|p| p.threads.len() <= 2);
@@ -95,7 +95,7 @@ fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
 
 /// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.
 #[test]
-fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
+fn simulated_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let model = protocol.guarantee.model.expect("a guarantee");
@@ -120,7 +120,7 @@ fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
 /// A completed store may still be in flight when its thread performs an atomic access to the same line. The store must
 /// be performed first.
 #[test]
-fn in_time_stores_under_way_stay_stores_before_an_atomic_access_of_their_line() {
+fn posted_store_is_performed_before_a_later_atomic() {
     let mp = include_str!("../../../ordering/mp.coh");
     let test = "\
 AArch64 own
@@ -151,7 +151,7 @@ exists (0:X4=100)
 
 /// Each write sends the messages of the access that its letter denotes.
 #[test]
-fn in_time_writes_are_made_as_their_letters_say() {
+fn simulated_writes_use_the_access_of_their_letter() {
     let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
     let sent = |mix: &str| {
         let mut all = all_mixes(&protocol, &program).into_iter();
@@ -176,7 +176,7 @@ fn in_time_writes_are_made_as_their_letters_say() {
 /// A fence precedes a release that is written back. If the fence does not wait, the store before it may be performed
 /// too late.
 #[test]
-fn in_time_a_fault_of_the_other_stores_is_seen() {
+fn simulation_finds_a_fence_fault_of_other_stores() {
     let right = "fence if count(touched + waiting) == 0";
     assert!(CORD.contains(right));
     let protocol = read(&CORD.replace(right, "fence if count(touched) == 0"));
@@ -226,7 +226,7 @@ fn found(text: &str, name: &str) -> Vec<(String, String)> {
 
 /// Each fault is refuted by the mixes that use the faulty part, and all its refutations have the same description.
 #[test]
-fn faults_of_the_other_stores_are_refuted_by_the_mixes_that_use_them() {
+fn store_faults_are_refuted_by_the_mixes_that_use_them() {
     type Fault<'f> = (
         &'f str,
         &'f [(&'f str, &'f str)],

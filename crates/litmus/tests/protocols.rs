@@ -34,7 +34,7 @@ fn shows(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
 
 /// Known verdicts on classic shapes: sequential consistency forbids all of them, and total store order allows one.
 #[test]
-fn the_models_allow_what_they_are_known_to_allow() {
+fn models_match_known_verdicts_of_classic_shapes() {
     type Shape<'s> = (&'s str, &'s [&'s [(bool, u8)]], &'s [i64], bool);
     let shapes: [Shape; 7] = [
         ("SB", &[&[(W, 0), (R, 1)], &[(W, 1), (R, 0)]], &[0, 0], true),
@@ -74,7 +74,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
 }
 
 #[test]
-fn fences_take_from_total_store_order_what_sequential_consistency_has_not() {
+fn full_fences_reduce_tso_to_sc() {
     for program in all(2, 2, true) {
         let (sc, tso) = (
             ends(&program, Cores::InOrder),
@@ -136,7 +136,7 @@ fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
 }
 
 #[test]
-fn caches_in_order_are_sequentially_consistent_and_with_store_buffers_total_store_order() {
+fn store_buffers_turn_sc_caches_into_tso() {
     let programs = all(2, 2, false);
     assert!(programs.len() >= 50, "{}", programs.len());
     for name in ["msi", "mesi"] {
@@ -147,7 +147,7 @@ fn caches_in_order_are_sequentially_consistent_and_with_store_buffers_total_stor
 /// Four threads are feasible because states are rows of numbers of lines and threads. A million states with
 /// uncompressed lines and threads took minutes and gigabytes, and were not enough.
 #[test]
-fn four_threads_are_decided_with_what_caches_give_up() {
+fn four_threads_with_evictions_are_feasible() {
     let iriw = shape(&[&[(W, 0)], &[(R, 0), (R, 1)], &[(W, 1)], &[(R, 1), (R, 0)]]);
     assert!(exactly("mesi", &[iriw], 1) > 2_000_000);
 }

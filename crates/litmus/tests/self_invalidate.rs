@@ -52,7 +52,7 @@ fn run(
 }
 
 #[test]
-fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
+fn two_thread_programs_show_exactly_the_rc_outcomes() {
     let protocol = text::parse(TEXT).expect("it is in order");
     let mut programs = 0;
     run(&protocol, 2, 1, &mut |program, found| {
@@ -74,7 +74,7 @@ fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
 /// After a branch on a loaded value, `ISB` prevents a later read from hitting an older copy. Threads have such copies
 /// because they have read both locations before.
 #[test]
-fn what_is_fetched_anew_reads_no_old_copy() {
+fn isb_after_a_branch_prevents_stale_reads() {
     let protocol = text::parse(TEXT).expect("it is in order");
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
@@ -123,7 +123,7 @@ fn refuting(protocol: &Protocol) -> BTreeSet<String> {
 }
 
 #[test]
-fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
+fn classic_shapes_refute_each_removed_rule() {
     let every = "every V becomes I, every IV becomes IN";
     // Copies are not dropped: the flag is current, but the data that it announces may be stale.
     let kept = refuting(&changed(every, "every IV becomes IN"));
@@ -164,7 +164,7 @@ fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcom
 }
 
 #[test]
-fn in_time_programs_show_a_part_of_that_and_what_is_not_dropped_shows_too() {
+fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let protocol = text::parse(TEXT).expect("it is in order");
     let kept = changed(
         "every V becomes I, every IV becomes IN",

@@ -22,7 +22,7 @@ fn allowed(program: &Program, model: Model) -> bool {
 }
 
 #[test]
-fn there_are_many_shapes_each_with_a_name_and_none_twice() {
+fn classic_shapes_are_numerous_and_unique() {
     let all = classic();
     let names: BTreeSet<&str> = all.iter().map(|shape| shape.name.as_str()).collect();
     assert_eq!(names.len(), all.len());
@@ -41,7 +41,7 @@ fn there_are_many_shapes_each_with_a_name_and_none_twice() {
 
 /// The operational and the axiomatic models are independent of each other.
 #[test]
-fn running_and_axioms_find_the_same_ends() {
+fn operational_and_axiomatic_models_agree() {
     for shape in classic() {
         let mut before = BTreeSet::new();
         for (model, cores) in [
@@ -66,7 +66,7 @@ fn running_and_axioms_find_the_same_ends() {
 
 /// Out-of-order cores with the orders of another kind of core have the same outcomes as that kind.
 #[test]
-fn windows_with_the_orders_of_other_cores_show_what_these_do() {
+fn windows_with_orders_of_another_core_equal_that_core() {
     let (mut all, mut stores_later) = (Orders::NONE, Orders::NONE);
     for (earlier, _) in Issue::ALL {
         for (later, _) in Issue::ALL {
@@ -86,7 +86,7 @@ fn windows_with_the_orders_of_other_cores_show_what_these_do() {
 }
 
 #[test]
-fn sequential_consistency_has_no_cycle_and_full_fences_give_it_to_all() {
+fn full_fences_restore_sequential_consistency() {
     for shape in classic() {
         assert!(!allowed(&shape, Model::Sc), "{}", shape.name);
         let fenced = shape.name.ends_with("+dmb.sys") || shape.name.ends_with("+dmb.sy");
@@ -99,7 +99,7 @@ fn sequential_consistency_has_no_cycle_and_full_fences_give_it_to_all() {
 
 /// Well-known verdicts on the classic shapes.
 #[test]
-fn the_models_allow_what_they_are_known_to_allow() {
+fn models_match_known_verdicts_of_classic_shapes() {
     let all = classic();
     let shows = |name: &str, model: Model| {
         let shape = all.iter().find(|shape| shape.name == name);
@@ -168,7 +168,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
 
 /// A printed shape is parsed as the same test.
 #[test]
-fn shapes_are_printed_as_they_are_read() {
+fn printed_shapes_round_trip() {
     for shape in classic() {
         let text = print(&shape).unwrap();
         let read = herd::read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
@@ -246,19 +246,19 @@ fn large() -> Vec<(Program, u8)> {
 const BOTH: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
 
 #[test]
-fn msi_shows_exactly_what_the_models_allow_of_each_shape() {
+fn msi_shows_exactly_the_allowed_outcomes() {
     assert!(exactly("msi", &small(), &BOTH) >= 100);
     exactly("msi", &large(), &BOTH);
 }
 
 #[test]
-fn mesi_shows_exactly_what_the_models_allow_of_each_shape() {
+fn mesi_shows_exactly_the_allowed_outcomes() {
     assert!(exactly("mesi", &small(), &BOTH) >= 100);
     exactly("mesi", &large(), &BOTH);
 }
 
 #[test]
-fn moesi_shows_exactly_what_the_models_allow_of_each_plain_shape() {
+fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
     let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
     assert!(exactly("moesi", &small, &BOTH) >= 20);
@@ -301,7 +301,7 @@ fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
 /// Runs all shapes of up to two threads, and all programs of two threads with two accesses each. Three threads, with
 /// five assignments to clusters, take millions of states, which `make soak` visits.
 #[test]
-fn two_levels_show_exactly_what_the_models_allow_of_each_shape_of_two_threads() {
+fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
     let named = classic().into_iter().filter(|s| s.threads.len() <= 2);
     let others = [false, true]
         .into_iter()

@@ -345,7 +345,7 @@ fn waits(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
 }
 
 #[test]
-fn no_way_is_shorter_than_the_one_that_is_told() {
+fn reported_path_is_shortest() {
     let file = |text| herd::read(text).expect("a test");
     let shape = |name| named(name).expect("a shape");
     let mp = include_str!("../../../ordering/mp.coh");

@@ -190,7 +190,7 @@ fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
 }
 
 #[test]
-fn programs_over_the_smallest_tables_are_release_consistent_end_and_overflow_none() {
+fn smallest_tables_keep_release_consistency() {
     let programs = programs();
     assert!(programs.len() > 100, "{}", programs.len());
     for tables in SMALL {
@@ -200,7 +200,7 @@ fn programs_over_the_smallest_tables_are_release_consistent_end_and_overflow_non
 
 /// In the simulator, all programs complete with allowed outcomes.
 #[test]
-fn programs_over_the_smallest_tables_come_to_their_ends_in_the_simulator() {
+fn simulated_programs_complete_with_the_smallest_tables() {
     for tables in SMALL {
         let protocol = read(&tables.of(CORD));
         for text in PROGRAMS {
@@ -233,7 +233,7 @@ fn programs_over_the_smallest_tables_come_to_their_ends_in_the_simulator() {
 
 /// Faults: a full table does not stall, or an entry is released too early or too late.
 #[test]
-fn a_table_that_is_not_waited_for_is_refuted_by_what_it_overflows() {
+fn missing_table_stall_is_refuted_by_overflow() {
     let [smallest, _, homes, _] = SMALL;
     let faults = [
         (
@@ -388,8 +388,7 @@ fn wide(homes: u16) -> String {
 /// takes m + 1 acknowledgements. Ordering at directories takes a request and a notification for each of the p pending
 /// homes, and one acknowledgement.
 #[test]
-fn an_isolated_round_takes_m_and_1_acknowledgements_at_the_source_and_2_p_and_1_messages_at_directories(
-) {
+fn isolated_round_has_the_predicted_message_count() {
     for (p, times) in [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)] {
         let others: Vec<u8> = (1..=p).collect();
         let m = others.len() * times;
@@ -411,7 +410,7 @@ fn an_isolated_round_takes_m_and_1_acknowledgements_at_the_source_and_2_p_and_1_
 
 /// In a stream of releases, each release has its own pending homes, and the totals agree.
 #[test]
-fn in_a_stream_the_messages_at_directories_are_twice_what_its_releases_need_and_one_for_each() {
+fn stream_message_counts_match_the_sum_of_its_releases() {
     for stream in [
         [(&[1u8][..], 1), (&[1, 2], 1), (&[][..], 0)],
         [(&[1, 2], 1), (&[2], 2), (&[1], 1)],
@@ -428,7 +427,7 @@ fn in_a_stream_the_messages_at_directories_are_twice_what_its_releases_need_and_
 
 /// The simulator's statistics agree, at whichever homes the seed places the locations. Each run has one round.
 #[test]
-fn in_the_simulator_a_round_takes_as_many_messages_by_its_statistics() {
+fn simulated_round_has_the_predicted_message_count() {
     let program = rounds("a round", 2, &[(&[1], 2)]);
     let sent = |text: &str, seed: u64| {
         let protocol = read(text);
@@ -464,7 +463,7 @@ fn in_the_simulator_a_round_takes_as_many_messages_by_its_statistics() {
 /// With one directory, no notifications are needed. `cord` then sends one message per release more than posted stores:
 /// its acknowledgement. (A credit of `mp` grants room at a home, which `cord` tracks in its tables.)
 #[test]
-fn with_one_directory_no_notification_is_sent_and_each_release_has_one_acknowledgement() {
+fn one_directory_sends_no_notifications() {
     let stream = [(&[1u8, 2][..], 2), (&[1][..], 1)];
     let program = rounds("one directory", 3, &stream);
     let cord = messages(&wide(1), &program);

@@ -91,17 +91,17 @@ fn each_shows_a_part<'p>(
 }
 
 #[test]
-fn msi_shows_only_what_the_models_allow_and_more_than_one_end() {
+fn simulated_msi_shows_several_allowed_outcomes() {
     shows_a_part("msi");
 }
 
 #[test]
-fn mesi_shows_only_what_the_models_allow_and_more_than_one_end() {
+fn simulated_mesi_shows_several_allowed_outcomes() {
     shows_a_part("mesi");
 }
 
 #[test]
-fn two_levels_show_only_what_the_models_allow_and_more_than_one_end() {
+fn two_levels_show_several_allowed_outcomes() {
     let [upper, lower] = ["mesi", "mesi-l1"].map(|name| parse(&text(name)).unwrap());
     each_shows_a_part(("two levels", 24), &|shape| {
         two_levels([&upper, &lower], shape)
@@ -109,7 +109,7 @@ fn two_levels_show_only_what_the_models_allow_and_more_than_one_end() {
 }
 
 #[test]
-fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
+fn stale_l1_line_is_found_with_its_seed() {
     let upper = parse(&text("mesi")).unwrap();
     let lower = text("mesi-l1");
     let row = "send Inv to owner, left := 1, owner := none                   | RI";
@@ -132,7 +132,7 @@ fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
 
 /// A home constructed from a policy has the allowed outcomes, as one written by hand.
 #[test]
-fn a_home_of_a_policy_shows_what_the_model_allows() {
+fn policy_home_shows_the_allowed_outcomes() {
     let protocol = parse(&text("msi-policy")).unwrap();
     let shape = named("SB").unwrap();
     let seen = watch(&protocol, &shape, Cores::InOrder, 100);
@@ -141,7 +141,7 @@ fn a_home_of_a_policy_shows_what_the_model_allows() {
 
 /// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
 #[test]
-fn store_buffers_show_what_cores_in_order_do_not() {
+fn store_buffers_show_tso_outcomes() {
     let protocol = parse(&text("mesi")).unwrap();
     for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
         let shape = named(name).unwrap();
@@ -160,7 +160,7 @@ fn store_buffers_show_what_cores_in_order_do_not() {
 /// Out-of-order windows have an effect: outcomes occur that total store order forbids, but none that release
 /// consistency forbids.
 #[test]
-fn windows_show_what_store_buffers_do_not() {
+fn windows_show_outcomes_that_tso_forbids() {
     let protocol = parse(&text("mesi")).unwrap();
     let windows = Cores::Relaxed(Orders::default());
     for (name, weak) in [
@@ -181,7 +181,7 @@ fn windows_show_what_store_buffers_do_not() {
 }
 
 #[test]
-fn all_instructions_and_first_values_mean_what_they_say() {
+fn instructions_and_initial_values_have_their_semantics() {
     let test = "\
 AArch64 all
 { x=5; y=-3; 0:X1=x; 0:X2=y; 1:X1=x; }
@@ -312,13 +312,13 @@ fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
 }
 
 #[test]
-fn stores_ordered_at_homes_show_only_what_release_consistency_allows() {
+fn simulated_home_ordered_stores_are_release_consistent() {
     let (seen, allowed) = seen_on_homes(ORDERED, 60).unwrap();
     assert!(seen * 3 > allowed * 2, "{seen} of {allowed}");
 }
 
 #[test]
-fn stores_written_through_show_only_what_release_consistency_allows_whoever_orders_them() {
+fn written_through_stores_are_release_consistent() {
     for name in ["so", "seq", "cord", "wb"] {
         let root = env!("CARGO_MANIFEST_DIR");
         let text = std::fs::read_to_string(format!("{root}/../../ordering/{name}.coh")).unwrap();

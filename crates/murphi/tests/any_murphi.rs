@@ -22,7 +22,7 @@ proptest! {
 
 /// A fixed part of the long run.
 #[test]
-fn the_first_changed_models() {
+fn fixed_mutated_models_do_not_crash() {
     let corpus = mutate::Corpus::new();
     let mut accepted = 0;
     for number in 0..3000 {

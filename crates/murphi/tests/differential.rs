@@ -75,7 +75,7 @@ fn expect_agreement(found: &Found, count: usize) {
 }
 
 #[test]
-fn our_ways_agree() {
+fn own_engines_agree_on_random_models() {
     const COUNT: usize = 20_000;
     let found = judge_all(COUNT, "ours");
     expect_agreement(&found, COUNT);
@@ -259,7 +259,7 @@ fn every_construct_is_made() {
 
 /// Models that once failed, by all engines.
 #[test]
-fn found_models_are_agreed_on() {
+fn engines_agree_on_formerly_failing_models() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/murphi/found");
     let mut models = 0;
     for file in std::fs::read_dir(folder).unwrap() {
@@ -276,7 +276,7 @@ fn found_models_are_agreed_on() {
 
 /// A shrunk text keeps the cause of its failure, and little else.
 #[test]
-fn shrinking_keeps_what_fails() {
+fn shrinking_keeps_the_cause_of_failure() {
     let text = generate::model(3, true) + "rule \"kept\" (1 < (2 + 3)) ==>\nbegin\nend;\n";
     let small = judge::shrink(&text, |t| t.contains("kept") && t.contains("<"));
     assert_eq!(small, "rule \"kept\" (1 < 0) ==>\n");

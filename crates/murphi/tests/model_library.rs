@@ -147,7 +147,7 @@ fn listing(cards: &[Card]) -> String {
 }
 
 #[test]
-fn every_model_says_what_is_expected_of_it() {
+fn every_model_card_states_its_expected_result() {
     for card in cards() {
         let file = &card.file;
         let (states, orbits, steps) = (
@@ -354,7 +354,7 @@ fn in_words(property: &Property, message: &str) -> String {
 }
 
 #[test]
-fn we_find_what_the_cards_say() {
+fn models_match_their_cards() {
     let whole = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
     let mut wrong = Vec::new();
     let mut explored = 0;
@@ -390,7 +390,7 @@ fn we_find_what_the_cards_say() {
 }
 
 #[test]
-fn what_is_for_both_is_read_in_every_dialect() {
+fn shared_models_are_read_in_every_dialect() {
     for card in cards() {
         let (others, other): (&[Dialect], _) = match card.get("dialect") {
             Some("both") => (&[Dialect::CMurphi, Dialect::Rumur], None),
@@ -413,7 +413,7 @@ fn what_is_for_both_is_read_in_every_dialect() {
 }
 
 #[test]
-fn nothing_in_the_library_is_warned_of() {
+fn library_models_have_no_warnings() {
     for card in cards() {
         let warnings = read(&card.file, &card.text, Dialect::Any).unwrap().warnings;
         let shown = warnings

@@ -118,7 +118,7 @@ fn verdict(report: &Report) -> &'static str {
 }
 
 #[test]
-fn each_is_what_it_says() {
+fn test_cases_have_their_stated_verdicts() {
     let mut wrong = Vec::new();
     for case in cases() {
         let name = case.name();
@@ -205,7 +205,7 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
 }
 
 #[test]
-fn two_threads_and_parts_apart_agree() {
+fn threads_and_decomposition_agree() {
     for case in cases() {
         let Ok(model) = case.read() else { continue };
         let one = run(&model, &flat());
@@ -235,7 +235,7 @@ fn two_threads_and_parts_apart_agree() {
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn printed_models_round_trip() {
     let mut printed = 0;
     for case in cases() {
         let Ok(model) = case.read() else { continue };
@@ -412,7 +412,7 @@ fn an_alias_of_a_removed_element_is_an_error() {
 
 /// Loops over scalarsets in start states do not distinguish values, and neither does a `clear` there.
 #[test]
-fn the_order_of_loops_in_start_states_is_no_matter() {
+fn loop_order_in_start_states_keeps_symmetry() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/order-in-start.m");
     let text = std::fs::read_to_string(path).unwrap();
     let cleared = text.replace("for n: node do home := n;", "clear home; for n: node do");

@@ -182,7 +182,7 @@ mod tests {
     const SELF_INVALIDATE: &str = include_str!("../../../protocols/self-invalidate.coh");
 
     /// Compares a mutant with its original, in systems with this number of caches.
-    fn of_mutant(text: &str, what: &str, remotes: u16) -> Bisimulation {
+    fn compare_mutant(text: &str, what: &str, remotes: u16) -> Bisimulation {
         let all = crate::mutants(text);
         let mutant = all.iter().find(|mutant| mutant.what == what).expect(what);
         let protocols = [text, &mutant.text].map(|text| parse(text).expect("it is accepted"));
@@ -195,8 +195,11 @@ mod tests {
     #[test]
     fn values_that_nothing_reads_make_no_difference() {
         let dead = "W | InvAck | write aside, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
-        assert_eq!(of_mutant(WRITE_THROUGH, dead, 2), Bisimulation::Whole);
-        assert_eq!(of_mutant(WRITE_THROUGH, dead, 4), Bisimulation::Partial);
+        assert_eq!(compare_mutant(WRITE_THROUGH, dead, 2), Bisimulation::Whole);
+        assert_eq!(
+            compare_mutant(WRITE_THROUGH, dead, 4),
+            Bisimulation::Partial
+        );
     }
 
     #[test]
@@ -204,7 +207,7 @@ mod tests {
         let all = "R | Write | aside, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
         let more = "`send Inv to readers` instead of `send Inv to readers - { sender }`";
         assert_eq!(
-            of_mutant(WRITE_THROUGH, &format!("{all}{more}"), 2),
+            compare_mutant(WRITE_THROUGH, &format!("{all}{more}"), 2),
             Bisimulation::None
         );
     }
@@ -212,20 +215,23 @@ mod tests {
     #[test]
     fn one_permission_less_makes_a_difference() {
         let unread = "remote state SM_AD reads waits Data InvAck: without `reads`";
-        assert_eq!(of_mutant(MSI, unread, 2), Bisimulation::None);
+        assert_eq!(compare_mutant(MSI, unread, 2), Bisimulation::None);
     }
 
     #[test]
     fn accesses_that_do_not_end_make_a_difference() {
         let endless = "IN | Data | done | I: without `done`";
-        assert_eq!(of_mutant(SELF_INVALIDATE, endless, 2), Bisimulation::None);
+        assert_eq!(
+            compare_mutant(SELF_INVALIDATE, endless, 2),
+            Bisimulation::None
+        );
     }
 
     /// Only a system of four caches counts three acknowledgements.
     #[test]
     fn counting_from_three_on_makes_a_difference_for_four_caches() {
         let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
-        assert_eq!(of_mutant(WRITE_THROUGH, twice, 2), Bisimulation::Whole);
-        assert_eq!(of_mutant(WRITE_THROUGH, twice, 4), Bisimulation::None);
+        assert_eq!(compare_mutant(WRITE_THROUGH, twice, 2), Bisimulation::Whole);
+        assert_eq!(compare_mutant(WRITE_THROUGH, twice, 4), Bisimulation::None);
     }
 }

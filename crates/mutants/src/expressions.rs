@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_keep_members_and_bytes_come_from_elsewhere() {
+    fn set_and_data_assignments_are_mutated() {
         assert_eq!(texts("sharers := { sender }"), ["sharers += { sender }"]);
         assert_eq!(texts("sharers := {}"), [""; 0]);
         assert_eq!(texts("s := s + { sender }"), ["s := s"]);

@@ -44,7 +44,7 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
 /// Needs four caches: a writer, and three readers that receive invalidations. With at most three caches, this mutant
 /// survives.
 #[test]
-fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
+fn miscounted_third_acknowledgement_is_killed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ["write-through", "write-through-two-step"] {
         let texts = slice::shipped(&root);
@@ -90,7 +90,7 @@ type Row<'a> = (&'a str, &'a str, bool);
 /// A complete search confirms that rows listed as never taken are not taken, with the number of remotes of the
 /// protocol's own systems.
 #[test]
-fn rows_that_are_listed_as_never_taken_are_never_taken() {
+fn rows_listed_as_unreachable_are_never_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = slice::known(&root);
     let mut rows: BTreeMap<&str, BTreeSet<Row>> = BTreeMap::new();

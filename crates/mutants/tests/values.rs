@@ -98,14 +98,14 @@ fn compared(one_in: usize) -> usize {
 }
 
 #[test]
-fn bits_say_of_mutants_what_words_say() {
+fn sampled_mutants_agree_between_bits_and_words() {
     let taken = compared(50);
     assert!(taken > 120, "{taken}");
 }
 
 #[test]
 #[ignore = "minutes, for `make soak`"]
-fn bits_say_of_all_mutants_what_words_say() {
+fn all_mutants_agree_between_bits_and_words() {
     let taken = compared(1);
     println!("{taken} mutants: bits and words agree");
     assert!(taken > 8_000, "{taken}");

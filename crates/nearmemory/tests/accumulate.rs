@@ -66,7 +66,7 @@ fn wait(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) ->
 }
 
 #[test]
-fn a_compiled_program_adds_up_what_the_host_writes_back() {
+fn compiled_program_sums_host_write_backs() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -111,7 +111,7 @@ fn a_compiled_program_adds_up_what_the_host_writes_back() {
 }
 
 #[test]
-fn what_does_not_fit_or_is_not_there_is_told() {
+fn oversized_images_and_missing_lines_are_rejected() {
     let mut memory = Controller::new(4096, 4);
     let error = memory.read(4, 0).expect_err("there are four");
     assert_eq!(

@@ -42,7 +42,7 @@ proptest! {
     /// Concurrent transfers `(fetch, lines)`, each with lines of its own on both sides; `order` selects the access to
     /// be answered.
     #[test]
-    fn lines_arrive_where_they_belong_in_whatever_order(
+    fn lines_arrive_at_their_addresses_in_any_answer_order(
         transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
         order in prop::collection::vec(any::<prop::sample::Index>(), 100),
         most in 1..5_usize,
@@ -183,7 +183,7 @@ fn run(image: &Image, lines: usize, most: usize, newest: bool) -> usize {
 }
 
 #[test]
-fn a_compiled_program_copies_far_memory_by_stamps_alone() {
+fn compiled_program_copies_far_memory_with_stamps() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -59,7 +59,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn programs_prove_their_results_as_threads_of_this_machine() {
+fn programs_verify_their_results_natively() {
     let all = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
     for entry in all {
         let name = entry.expect("a file").file_name();
@@ -100,7 +100,7 @@ fn programs_prove_their_results_as_threads_of_this_machine() {
 }
 
 #[test]
-fn arrays_and_typed_channels_are_the_same_there() {
+fn arrays_and_typed_channels_run_natively() {
     let folder = tempfile::tempdir().expect("a folder");
     let (host, channel) = (folder.path().join("host"), folder.path().join("arrays.so"));
     let source = Path::new("crates/nearmemory/tests/programs");
@@ -111,7 +111,7 @@ fn arrays_and_typed_channels_are_the_same_there() {
 }
 
 #[test]
-fn programs_of_several_sources_have_one_library_there_too() {
+fn native_programs_of_several_sources_share_one_library() {
     let folder = tempfile::tempdir().expect("a folder");
     let (host, channel) = (folder.path().join("host"), folder.path().join("parts.so"));
     let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
@@ -124,7 +124,7 @@ fn programs_of_several_sources_have_one_library_there_too() {
 }
 
 #[test]
-fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
+fn pipes_and_host_memory_copies_run_natively() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = Path::new("crates/nearmemory/tests/programs");
     for (program, arguments, said) in [
@@ -168,7 +168,7 @@ fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
 }
 
 #[test]
-fn locks_hold_a_host_that_asks_by_the_library_and_programs_are_stopped_wherever_they_are() {
+fn native_locks_hold_the_host_and_programs_stop() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let (host, channel, changed) = (
@@ -196,7 +196,7 @@ fn locks_hold_a_host_that_asks_by_the_library_and_programs_are_stopped_wherever_
 }
 
 #[test]
-fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
+fn native_runs_find_faults_and_reject_invalid_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let (host, channel, changed) = (
@@ -258,7 +258,7 @@ fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
 }
 
 #[test]
-fn trees_have_as_many_nodes_as_is_published() {
+fn tree_node_counts_match_publications() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("count");
     compile(

@@ -177,13 +177,13 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn requests_are_held_and_answered_as_the_rules_say(steps in steps()) {
+    fn scratchpad_matches_the_reference_rules(steps in steps()) {
         run(steps)?;
     }
 }
 
 #[test]
-fn a_read_finds_what_was_written_back_before_it() {
+fn read_returns_an_earlier_write_back() {
     let mut scratchpad = Scratchpad::new(1);
     let kind = Kind::WriteBack;
     scratchpad.lock(0, kind).unwrap();
@@ -205,7 +205,7 @@ fn a_read_finds_what_was_written_back_before_it() {
 }
 
 #[test]
-fn a_write_back_behind_another_one_changes_the_line_when_that_is_released() {
+fn second_write_back_applies_after_the_release() {
     let mut scratchpad = Scratchpad::new(1);
     let kind = Kind::WriteBack;
     scratchpad.lock(0, kind).unwrap();

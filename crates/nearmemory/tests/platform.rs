@@ -4,7 +4,7 @@ use cohkit_nearmemory::platform::ENZIAN;
 use cohkit_nearmemory::Platform;
 
 #[test]
-fn every_quantity_that_ships_has_an_origin_and_what_is_assumed_or_fitted_a_range() {
+fn assumed_and_fitted_quantities_have_ranges() {
     let platform = Platform::read(ENZIAN).expect("it is right");
     assert_eq!(platform.name, "enzian");
     for (name, _, quantity, meaning) in platform.quantities() {
@@ -22,7 +22,7 @@ fn every_quantity_that_ships_has_an_origin_and_what_is_assumed_or_fitted_a_range
 }
 
 #[test]
-fn what_is_wrong_with_a_text_is_told_at_its_place() {
+fn platform_errors_name_their_position() {
     let line = "line = { value = \"7300ps\"";
     let cases = [
         ("[copy]", "[copier]", "unknown key `copier`", "copier"),

@@ -362,7 +362,7 @@ impl Scenario for Withholding {
 }
 
 #[test]
-fn one_line_or_two_may_be_withheld() {
+fn applications_may_withhold_one_or_two_lines() {
     for locks in [false, true] {
         for (units, waiting) in [(2, 1), (1, 0)] {
             let threads = [(0, 2), (1, 2)];
@@ -616,7 +616,7 @@ fn bound(limit: u16) -> Bound {
 
 /// Regression: formerly only simulator and checker verified these bytes.
 #[test]
-fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
+fn access_bytes_equal_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
     let played = |text: &str| {
         let protocol = parse(text).expect("it is right");

@@ -58,7 +58,7 @@ fn a_store_in_a_state_that_may_not_write_is_not_lost() {
 
 /// A state that lacks `writes` gets that advice first, and only then the advice to wait for a message.
 #[test]
-fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
+fn store_in_a_state_without_writes_suggests_the_attribute() {
     let state = "    M      reads writes dirty\n";
     let (text, _) = changed("msi", state, "    M      reads dirty\n");
     let errors = parse(&text).unwrap_err();
@@ -146,7 +146,7 @@ fn reads_in_a_state_that_may_not_read_are_not_lost() {
 }
 
 #[test]
-fn a_row_may_say_that_an_access_is_tried_again() {
+fn rows_may_retry_an_access() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let with = format!(
         "{row}  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n"
@@ -173,7 +173,7 @@ fn a_row_with_an_error_makes_no_others() {
 }
 
 #[test]
-fn what_is_performed_is_not_tried_again() {
+fn performed_access_cannot_be_retried() {
     let row = "  M              | evict                   | send PutM                                      | MI_A\n";
     let with = format!("{row}  M | write_line | retry | stay\n  M | demote | retry | stay\n");
     let errors = errors("msi", row, &with);
@@ -192,7 +192,7 @@ fn without_bytes(name: &str, message: &str, read: &str) {
 }
 
 #[test]
-fn what_ends_a_read_brings_the_line() {
+fn read_completion_requires_line_data() {
     without_bytes("eci", "DataOnce", "read_once");
     without_bytes("back-invalidate", "MemDataCur", "read_once");
     without_bytes("write-through", "DataOnce", "read_once");
@@ -224,7 +224,7 @@ home directory {{
 const STORE: &str = "request: Ask, Bytes (partial store); grant: Go, Data (line), Ok";
 
 #[test]
-fn a_store_in_two_steps_says_which_row_sends_and_which_ends() {
+fn two_step_store_requires_send_and_done() {
     let rows = "I | store | send Ask   | G
   G | Go    | send Bytes | W
   W | Ok    | done       | I";
@@ -244,7 +244,7 @@ fn a_store_in_two_steps_says_which_row_sends_and_which_ends() {
 }
 
 #[test]
-fn what_a_row_ends_is_the_same_for_all_ways_that_lead_there() {
+fn completed_access_is_unique_per_row() {
     let states = "G waits Go; W waits Ok";
     let rows = "I | store         | send Ask   | G
   I | write_partial | send Ask   | W
@@ -275,7 +275,7 @@ fn what_a_row_ends_is_the_same_for_all_ways_that_lead_there() {
 /// A cache without a copy has nothing to merge the store into. Mutants of the write-through protocols that did so were
 /// verified: for the checker a store at memory is a store, whatever else its bytes overwrite.
 #[test]
-fn a_part_of_a_line_is_not_sent_as_all_of_it() {
+fn partial_line_cannot_be_sent_as_a_whole_line() {
     let message = "`LineBytes` carries the bytes of a whole line, and a store has those of a part";
     let first = |from: &str, to: &str| {
         let (text, _) = changed("write-through-two-step", from, to);
@@ -301,7 +301,7 @@ fn a_part_of_a_line_is_not_sent_as_all_of_it() {
 }
 
 #[test]
-fn what_is_set_aside_is_written_and_the_reverse() {
+fn deferred_stores_are_committed_and_vice_versa() {
     let aside = "aside, send Inv to readers";
     let (text, _) = changed("write-through", aside, "send Inv to readers");
     let errors = parse(&text).unwrap_err();

@@ -27,7 +27,7 @@ proptest! {
 
 /// A fixed part of the long run, independent of the generator's seed.
 #[test]
-fn the_first_changed_protocols() {
+fn fixed_mutated_protocols_do_not_crash() {
     let corpus = mutate::Corpus::new();
     let mut accepted = 0;
     for number in 0..20_000 {

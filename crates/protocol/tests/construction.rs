@@ -240,7 +240,7 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
 }
 
 #[test]
-fn factored_and_flat_controllers_behave_as_the_graph() {
+fn factored_and_flat_controllers_match_the_graph() {
     for name in [
         "base",
         "without-lock",
@@ -272,7 +272,7 @@ fn factored_and_flat_controllers_behave_as_the_graph() {
 }
 
 #[test]
-fn every_fault_has_a_sequence_that_ends_where_it_says() {
+fn construction_fault_sequences_replay() {
     let fault = |name: &str| {
         let text = read(name);
         let protocol = text::parse(&text).unwrap();
@@ -391,7 +391,7 @@ fn every_transition_of_the_shipped_homes_happens() {
 }
 
 #[test]
-fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
+fn answer_assertions_are_proved_or_refuted() {
     let with = |expectation: &str| {
         let line = format!("  {expectation}\n  reach S with");
         let text = read("base").replacen("  reach S with", &line, 1);
@@ -431,7 +431,7 @@ fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
 
 /// A single remote without a device is never sent a forward. The fairness assumption is noted nevertheless.
 #[test]
-fn fairness_is_stated_where_only_other_remotes_cause_forwards() {
+fn fairness_assumption_is_stated_when_needed() {
     for (name, assumed) in [
         ("two-no-device", true),
         ("silent-eviction-ordered-down", false),

@@ -140,7 +140,7 @@ fn sets_and_amounts() {
 
 /// Short forms of assignment equal the long ones, for every type that has them and all values of small types.
 #[test]
-fn short_forms_of_assignments_do_what_the_long_ones_do() {
+fn short_and_long_assignments_are_equivalent() {
     for (ty, values) in [("0..3", 4), ("count", 4), ("set of remote", 8)] {
         for operator in ["+", "-"] {
             let texts = [format!("x {operator}= y"), format!("x := x {operator} y")].map(|action| {
@@ -194,7 +194,7 @@ system three {{ remotes 3; lines 1 }}
 type Meaning = fn(i32, i32) -> i32;
 
 /// A home with one action on `x` and `y` for a request.
-fn home_that_does(ty: &str, of: &str, action: &str) -> Protocol {
+fn home_with_action(ty: &str, of: &str, action: &str) -> Protocol {
     let text = format!(
         "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
 messages {{ request: Get; grant: Ok (line, f: {ty}) }}
@@ -247,7 +247,7 @@ fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fau
 
 /// Compares every operator with plain arithmetic.
 #[test]
-fn every_operator_means_what_it_says_on_all_values_of_small_types() {
+fn operators_match_plain_arithmetic() {
     let compared: [(&str, Meaning); 6] = [
         ("x == y", |x, y| i32::from(x == y)),
         ("x != y", |x, y| i32::from(x != y)),
@@ -301,7 +301,7 @@ fn every_operator_means_what_it_says_on_all_values_of_small_types() {
     tried.extend(of_sets.map(|(e, of, meaning)| ("set of remote", 8, e, of, meaning)));
     tried.extend(of_remotes.map(|(e, of, meaning)| ("remote", 4, e, of, meaning)));
     for (ty, values, expression, of, meaning) in tried {
-        let protocol = home_that_does(ty, of, &format!("r := {expression}"));
+        let protocol = home_with_action(ty, of, &format!("r := {expression}"));
         for (x, y) in (0..values).flat_map(|x| (0..values).map(move |y| (x, y))) {
             let found = done(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
             assert_eq!(found, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
@@ -311,10 +311,10 @@ fn every_operator_means_what_it_says_on_all_values_of_small_types() {
 
 /// A number that does not fit a field is reported with message and field, as is one that does not fit a variable.
 #[test]
-fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
+fn out_of_range_numbers_are_faults() {
     for (ty, operator) in [("0..3", '+'), ("0..3", '-'), ("count", '+'), ("count", '-')] {
-        let sent = home_that_does(ty, ty, &format!("send Ok (f = x {operator} y)"));
-        let kept = home_that_does(ty, ty, &format!("x {operator}= y"));
+        let sent = home_with_action(ty, ty, &format!("send Ok (f = x {operator} y)"));
+        let kept = home_with_action(ty, ty, &format!("x {operator}= y"));
         let ok = message(&sent, "Ok");
         for (x, y) in (0..4).flat_map(|x| (0..4).map(move |y| (x, y))) {
             let value = match operator {
@@ -343,7 +343,7 @@ fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
 
 /// A directory of more remotes than fit in one word of a set.
 #[test]
-fn sets_of_many_remotes_have_the_members_that_they_are_given() {
+fn large_remote_sets_keep_their_members() {
     let source = include_str!("../../../protocols/msi.coh");
     let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
     let Home::Controller(home) = &protocol.home else {
@@ -412,7 +412,7 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
 /// Registers stored separately get the same values as those stored with the line's slots. Until the rule is confirmed
 /// (`redo`), they keep their values.
 #[test]
-fn registers_that_lie_apart_are_undone_and_done_again() {
+fn separate_registers_are_undone_and_redone() {
     let source = include_str!("../../../ordering/cord.coh");
     let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
     let Home::Controller(home) = &protocol.home else {

@@ -63,7 +63,7 @@ fn lines(table: &Rows) -> String {
 }
 
 #[test]
-fn rows_speak_the_language_of_the_text() {
+fn rows_are_printed_in_the_protocol_language() {
     let protocol = match parse(TEXT) {
         Ok(protocol) => protocol,
         Err(errors) => panic!("{errors:#?}"),
@@ -98,7 +98,7 @@ fn rows_speak_the_language_of_the_text() {
 
 /// A loop over homes is printed with its set, and an assignment to a whole array as a single action.
 #[test]
-fn what_is_done_for_each_home_is_told_for_each() {
+fn loops_over_homes_are_printed_with_their_set() {
     let text = include_str!("../../../tests/homes/told.coh");
     let protocol = parse(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let table = rows(&protocol, &protocol.remote);

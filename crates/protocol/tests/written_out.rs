@@ -240,7 +240,7 @@ fn texts() -> Vec<(String, String)> {
 }
 
 #[test]
-fn all_orderings_do_by_members_what_they_do_home_by_home() {
+fn set_loop_matches_unrolled_homes() {
     let mut sets = 0;
     for (name, text) in texts() {
         for (homes, remotes, seed) in [(1, 2, 1), (2, 3, 2), (8, 8, 3), (17, 600, 4), (512, 20, 5)]

@@ -119,7 +119,7 @@ impl Channel {
 }
 
 #[test]
-fn a_program_that_keeps_to_what_it_is_given_passes() {
+fn program_within_its_grant_passes() {
     let elf = good().elf();
     let (image, manifest) = verify(&elf, &grant()).expect("it is good");
     assert_eq!(
@@ -236,7 +236,7 @@ fn compile(name: &str, machine: &str) -> Vec<u8> {
 /// Indirect jumps and pointers are only known at run time. A violation stops the program, with the address and the
 /// source line, and changes nothing outside its grants.
 #[test]
-fn a_program_that_goes_astray_is_stopped_where_it_does() {
+fn stray_access_stops_the_program_at_its_position() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -356,7 +356,7 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
 /// Random mutations of a valid file are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS
 /// is the number of files in thousands, and COHKIT_SEED the first seed.
 #[test]
-fn changed_files_crash_nothing_and_keep_to_what_they_are_given() {
+fn mutated_programs_stay_within_their_grants() {
     let good = good().elf();
     let grant = grant();
     let number = |name| std::env::var(name).map(|text| text.parse::<u64>().expect("a number"));

@@ -27,7 +27,7 @@ fn core(words: &[u32]) -> (Hart, Flat) {
 #[test]
 fn random_programs_end_alike_by_every_engine() {
     let program = random::programs(77, 60, 300);
-    let steps = program.by_ours();
+    let steps = program.output_in_single_steps();
     assert!(steps.len() > 60 * 4000);
     let mut amounts = Random(1);
     let mut fast = Fast::default();
@@ -89,7 +89,7 @@ fn code_that_changes_is_seen_behind_fence_i() {
 }
 
 #[test]
-fn counters_tell_of_what_came_before() {
+fn instret_counts_earlier_instructions() {
     let instret = |rd: u32| bits("csrrs", rd << 7 | 0xc02 << 20);
     let words = [
         i_type("addi", 0, 0, 0),
@@ -125,7 +125,7 @@ fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
 }
 
 #[test]
-fn instructions_wait_for_what_they_need_and_for_nothing_else() {
+fn instructions_wait_only_for_their_operands() {
     let latencies = || {
         Latencies::default()
             .with(&[Op::Ld], 5, 1)
@@ -238,7 +238,7 @@ impl TimedMemory for Slow {
 }
 
 #[test]
-fn a_memory_says_how_long_it_takes_and_lets_the_core_wait() {
+fn memory_latency_stalls_the_core() {
     let words = [
         i_type("ld", 5, 10, 40),
         i_type("ld", 6, 10, 0),
@@ -267,7 +267,7 @@ fn a_memory_says_how_long_it_takes_and_lets_the_core_wait() {
 }
 
 #[test]
-fn a_run_ends_before_the_cycle_it_is_given() {
+fn timed_run_ends_before_the_given_cycle() {
     let words = [i_type("addi", 5, 5, 1), b_type("beq", 0, 0, -4)];
     let (mut hart, mut memory) = core(&words);
     let mut timed = Timed::new(Latencies::default());
@@ -313,7 +313,7 @@ impl Memory for DelayedMemory {
 impl TimedMemory for DelayedMemory {}
 
 #[test]
-fn what_is_delivered_may_be_used_from_its_cycle_on() {
+fn delivered_value_is_usable_from_its_cycle() {
     let words = [
         i_type("lw", 5, 10, 0),
         i_type("lw", 6, 10, 0),

@@ -113,7 +113,7 @@ fn arithmetic_is_that_of_the_library_in_every_rounding_mode() {
 }
 
 #[test]
-fn conversions_are_those_of_the_library() {
+fn conversions_match_the_library() {
     let mut state = 3;
     for _ in 0..100_000 {
         let a = number(&mut state, 52, 11);
@@ -154,7 +154,7 @@ fn conversions_are_those_of_the_library() {
 
 /// A correctly rounded root is the number whose square is nearest, which exact squares decide.
 #[test]
-fn square_roots_are_those_of_the_host_and_directed_ones_their_neighbours() {
+fn square_roots_match_the_host_in_every_rounding_mode() {
     let mut state = 4;
     for _ in 0..100_000 {
         let a = number(&mut state, 52, 11) & !(1 << 63);

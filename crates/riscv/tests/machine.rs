@@ -211,7 +211,7 @@ fn blocks_are_cleaned_flushed_and_invalidated() {
 }
 
 #[test]
-fn programs_manage_blocks_as_far_as_machine_mode_lets_them() {
+fn cache_block_operations_follow_menvcfg() {
     let words = [
         cbo("cbo.inval", 10),
         cbo("cbo.clean", 10),
@@ -249,7 +249,7 @@ fn programs_manage_blocks_as_far_as_machine_mode_lets_them() {
 }
 
 #[test]
-fn hints_and_fences_tell_what_they_mean() {
+fn hints_and_fences_report_their_operands() {
     let hint = |name, imm: u32| bits(name, 10 << 15 | imm << 20);
     let words = [
         hint("prefetch.i", 0xfe0),
@@ -277,7 +277,7 @@ fn hints_and_fences_tell_what_they_mean() {
 }
 
 #[test]
-fn a_trap_goes_to_its_handler_and_back() {
+fn trap_enters_its_handler_and_returns() {
     let words = [
         csr("csrrw", 0, 0x305, 10),
         bits("mret", 0),
@@ -323,7 +323,7 @@ fn a_trap_goes_to_its_handler_and_back() {
 }
 
 #[test]
-fn interrupts_are_taken_in_order_where_they_are_let_in() {
+fn enabled_interrupts_are_taken_in_priority_order() {
     let (mut hart, _) = core(&[]);
     hart.csrs.write(0x305, 0x2001).expect("mtvec");
     hart.csrs.interrupts = 1 << 3 | 1 << 7 | 1 << 11;
@@ -355,7 +355,7 @@ fn interrupts_are_taken_in_order_where_they_are_let_in() {
 }
 
 #[test]
-fn registers_keep_what_they_can_hold_and_no_more() {
+fn csr_writes_keep_only_implemented_bits() {
     let (mut hart, mut memory) = core(&[
         csr("csrrw", 5, 0xf14, 0),
         csr("csrrs", 5, 0xf14, 0),
@@ -405,7 +405,7 @@ fn registers_keep_what_they_can_hold_and_no_more() {
 }
 
 #[test]
-fn a_rounding_mode_that_is_none_makes_instructions_that_round_illegal() {
+fn invalid_rounding_mode_makes_rounding_illegal() {
     let words = [
         bits("fadd.d", 7 << 12),
         bits("fadd.d", 0),
@@ -423,7 +423,7 @@ fn a_rounding_mode_that_is_none_makes_instructions_that_round_illegal() {
 }
 
 #[test]
-fn what_is_misaligned_is_refused_where_it_must_be() {
+fn forbidden_misalignment_raises_an_exception() {
     let words = [
         bits("jal", 6 << 20),
         r_type("lr.d", 5, 10, 0),
@@ -453,7 +453,7 @@ fn what_is_misaligned_is_refused_where_it_must_be() {
 }
 
 #[test]
-fn a_memory_that_lets_everything_wait_changes_nothing_but_the_number_of_steps() {
+fn stalling_memory_changes_only_the_step_count() {
     let words = [
         s_type("sd", 11, 10, 0),
         i_type("lw", 12, 10, 0),
@@ -528,7 +528,7 @@ impl Memory for Split {
 }
 
 #[test]
-fn a_core_goes_on_behind_loads_until_it_needs_what_they_read() {
+fn core_stalls_only_at_the_use_of_a_load() {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = CODE;
     let mut memory = Split(Vec::new());
@@ -570,7 +570,7 @@ fn a_core_goes_on_behind_loads_until_it_needs_what_they_read() {
 }
 
 #[test]
-fn what_none_of_the_cores_stores_ends_the_reservations_that_it_touches() {
+fn external_stores_break_reservations() {
     let mut shared = Shared::new(Flat::new(0, 4096), 2);
     let amo = |op, operand| Amo {
         op,

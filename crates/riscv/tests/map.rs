@@ -101,7 +101,7 @@ fn machine() -> Mapped<RecordingMemory> {
 }
 
 #[test]
-fn each_kind_of_region_allows_what_it_is_for() {
+fn region_kinds_restrict_accesses() {
     let mut mapped = machine();
     let amo = Amo {
         op: AmoOp::Add,
@@ -152,7 +152,7 @@ fn each_kind_of_region_allows_what_it_is_for() {
 }
 
 #[test]
-fn far_memory_has_a_second_name_by_which_no_cache_is_asked() {
+fn far_memory_has_an_uncached_alias() {
     let mut mapped = machine();
     assert_eq!(mapped.store(0x2010, Size::Double, 77), Reply::Done(()));
     assert_eq!(mapped.load(0x3010, Size::Double, 1), Reply::Done(77));
@@ -164,7 +164,7 @@ fn far_memory_has_a_second_name_by_which_no_cache_is_asked() {
 }
 
 #[test]
-fn registers_let_no_core_wait() {
+fn register_accesses_do_not_stall() {
     let mut mapped = machine();
     mapped.memory.holds = true;
     assert_eq!(mapped.load(0x5000, Size::Double, 1), Reply::Fault);
@@ -173,7 +173,7 @@ fn registers_let_no_core_wait() {
 
 /// Loads from each region, each with a dependent sum: more distant regions take longer, also behind pages.
 #[test]
-fn a_core_waits_for_a_region_as_long_as_the_map_says() {
+fn load_latency_follows_the_region() {
     for (number, kind) in (0..).zip(KINDS) {
         let mut mapped = machine();
         let program = [
@@ -224,7 +224,7 @@ fn a_core_waits_for_a_region_as_long_as_the_map_says() {
 }
 
 #[test]
-fn maps_that_cannot_be_are_refused_with_the_names_of_their_regions() {
+fn invalid_maps_are_rejected_with_region_names() {
     let region = |name: &str, at, length, to| Region {
         name: name.to_string(),
         at,

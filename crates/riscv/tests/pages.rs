@@ -95,7 +95,7 @@ fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<RecordingMem
 }
 
 #[test]
-fn accesses_go_where_their_page_is_and_nowhere_else() {
+fn accesses_reach_only_their_page() {
     let (_, mut memory) = machine(&[], 4, 0);
     let mut random = Random(1);
     let mut written = std::collections::BTreeMap::new();
@@ -118,7 +118,7 @@ fn accesses_go_where_their_page_is_and_nowhere_else() {
 }
 
 #[test]
-fn what_is_not_mapped_or_not_allowed_is_an_exception() {
+fn unmapped_and_forbidden_accesses_raise_exceptions() {
     let words = [
         i_type("ld", 5, 10, 0),
         s_type("sd", 5, 10, 0),
@@ -216,7 +216,7 @@ fn pages_are_aligned_and_do_not_overlap() {
 }
 
 #[test]
-fn a_buffer_keeps_the_pages_used_last_and_one_large_page_takes_one_place() {
+fn tlb_is_lru_and_a_large_page_takes_one_entry() {
     let (_, mut memory) = machine(&[], 2, 0);
     let mut misses = |at: u64| {
         let before = memory.pages.misses();
@@ -313,7 +313,7 @@ impl Buffer {
 }
 
 #[test]
-fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
+fn random_page_accesses_match_the_oracle() {
     for (size, places, seed) in [
         (PageSize::Small, 1, 1),
         (PageSize::Small, 7, 2),
@@ -403,7 +403,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
 }
 
 #[test]
-fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
+fn page_run_may_cover_the_address_space() {
     let mut pages = Pages::new(4, 0);
     let all = page(0, 0, PageSize::Large, "rw");
     pages.map_run(all, 1 << 43).expect("all addresses");
@@ -480,7 +480,7 @@ fn over_the_border(last: &[u32]) -> (Hart, Paged<RecordingMemory>) {
 }
 
 #[test]
-fn an_instruction_over_two_pages_has_each_half_from_where_its_page_is() {
+fn fetch_across_two_pages_translates_each_half() {
     let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
     for engine in 0..3 {
         let (mut hart, mut memory) = over_the_border(&words);
@@ -498,7 +498,7 @@ fn an_instruction_over_two_pages_has_each_half_from_where_its_page_is() {
 }
 
 #[test]
-fn an_instruction_whose_second_half_may_not_be_read_is_told_with_that_address_and_is_read_anew() {
+fn fetch_fault_reports_the_second_page() {
     let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
     for engine in 0..3 {
         for rights in ["", "rw"] {

@@ -244,7 +244,7 @@ fn run(image: &Image, asked: PipeArguments) -> Option<u64> {
 
 /// COHKIT_WORDS sets the number of words per pipe.
 #[test]
-fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
+fn pipes_deliver_once_under_evictions() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -151,7 +151,7 @@ fn run(
 }
 
 #[test]
-fn a_program_with_calls_of_linux_does_what_it_does_under_qemu() {
+fn linux_program_matches_qemu() {
     if !require::require("riscv-gcc") || !require::require("qemu") {
         return;
     }
@@ -194,7 +194,7 @@ fn a_program_with_calls_of_linux_does_what_it_does_under_qemu() {
 }
 
 #[test]
-fn a_program_with_a_c_library_reads_and_writes_files_by_semihosting() {
+fn c_library_program_uses_files_by_semihosting() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -270,7 +270,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
 
 /// Corrupted line tables must not cause a crash.
 #[test]
-fn instructions_have_lines_of_the_source_and_changed_tables_crash_nothing() {
+fn line_tables_are_read_and_corrupt_ones_do_not_crash() {
     if !require::require("riscv-gcc") {
         return;
     }

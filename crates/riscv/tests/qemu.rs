@@ -278,7 +278,7 @@ fn compare(tries: &[Try]) {
     }
     program.data.resize((at - program.data_at) as usize, 0);
     program.finish(results, (at - results) as usize);
-    let (theirs, ours) = (program.by_qemu(), program.by_ours());
+    let (theirs, ours) = (program.output_of_qemu(), program.output_in_single_steps());
     assert_eq!(
         (theirs.len(), ours.len()),
         ((at - results) as usize, (at - results) as usize)
@@ -314,7 +314,7 @@ fn compare(tries: &[Try]) {
 }
 
 #[test]
-fn every_instruction_of_programs_gives_the_same_on_corner_values() {
+fn instructions_match_qemu_on_corner_values() {
     if !require::require("qemu") {
         return;
     }
@@ -374,7 +374,7 @@ fn cores_without_an_extension_do_not_decode_it() {
 
 /// Encodings that are illegal here are illegal in QEMU. A signal handler counts them. Legal encodings are tested above.
 #[test]
-fn what_we_take_for_no_instruction_is_none() {
+fn illegal_encodings_match_qemu() {
     if !require::require("qemu") {
         return;
     }
@@ -438,7 +438,7 @@ fn what_we_take_for_no_instruction_is_none() {
         program.code.extend(word.to_le_bytes());
     }
     program.finish(seen, words.len());
-    let seen = program.by_qemu();
+    let seen = program.output_of_qemu();
     let taken = words.iter().zip(&seen).filter(|(_, &seen)| seen == 0);
     let taken: Vec<String> = taken.map(|(word, _)| format!("{word:#x}")).collect();
     assert!(

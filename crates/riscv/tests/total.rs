@@ -86,7 +86,7 @@ fn wander<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64
 }
 
 #[test]
-fn a_core_goes_on_whatever_it_reads_and_is_answered() {
+fn core_survives_arbitrary_code_and_replies() {
     for (seed, extensions) in [(1, Extensions::HOST), (2, Extensions::NEAR_MEMORY)] {
         let mut seed = seed;
         let (mut hart, mut memory) = (Hart::new(0, extensions), Moody(seed));
@@ -96,7 +96,7 @@ fn a_core_goes_on_whatever_it_reads_and_is_answered() {
 }
 
 #[test]
-fn any_bits_are_an_instruction_that_can_be_carried_out_or_none() {
+fn any_word_decodes_to_an_executable_or_no_instruction() {
     let decoder = Decoder::new(Extensions::HOST);
     let mut seed = 5;
     let random = (0..300_000)

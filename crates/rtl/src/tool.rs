@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_says_is_given() {
+    fn tool_output_is_captured() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; exit 3"]);
         let output = run_to_end(&mut command, u64::MAX, &|| false);
@@ -198,7 +198,7 @@ mod tests {
 
     /// The pipes stay open until all child processes of the shell have ended; the call returns only then.
     #[test]
-    fn what_is_told_to_stop_ends_with_all_that_it_has_started() {
+    fn cancelled_tool_ends_with_its_children() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000000 & sleep 1000000"]);
         let output = run_to_end(&mut command, u64::MAX, &|| true);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_answer_or_never_ends_its_answer_is_ended() {
+    fn unresponsive_and_endless_tools_are_killed() {
         let mut command = Command::new("sh");
         let output = within(
             command.args(["-c", "sleep 1000000"]),

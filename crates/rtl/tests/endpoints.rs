@@ -23,7 +23,7 @@ fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
 }
 
 /// Builds with an endpoint in the size of `cohkit rtl measure --units 4`.
-fn behind_whole(endpoint: Endpoint, file: &str) -> Option<Built> {
+fn build_full_size_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
         ..Shape::whole(2, 7, 16)
@@ -42,7 +42,7 @@ fn run(seed: u64, lines: usize) -> Run {
 
 /// Random traffic of CPUs and devices on coherent memory: every read returns the last write.
 #[test]
-fn coherent_memory_keeps_what_is_written() {
+fn coherent_memory_returns_the_last_write() {
     for file in ["eci.coh", "back-invalidate.coh"] {
         let Some(built) = behind(Endpoint::Memory, file) else {
             return;
@@ -69,7 +69,7 @@ fn coherent_memory_keeps_what_is_written() {
 
 /// The last line of the memory can be read; the next one is outside.
 #[test]
-fn a_line_behind_the_memory_is_noticed_by_name() {
+fn access_past_the_memory_end_is_reported() {
     let Some(built) = behind(Endpoint::Memory, "eci.coh") else {
         return;
     };
@@ -98,7 +98,7 @@ fn a_line_behind_the_memory_is_noticed_by_name() {
 #[test]
 fn the_invalidation_engine_takes_a_range_from_the_cpu() {
     for file in ["eci.coh", "back-invalidate.coh"] {
-        let Some(built) = behind_whole(Endpoint::Invalidation, file) else {
+        let Some(built) = build_full_size_endpoint(Endpoint::Invalidation, file) else {
             return;
         };
         let mut setup = built.setup();
@@ -122,7 +122,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
 #[test]
 fn the_invalidation_engine_keeps_the_home_busy() {
     let rate = |endpoint, traffic: fn(u8) -> Traffic| {
-        let built = behind_whole(endpoint, "eci.coh")?;
+        let built = build_full_size_endpoint(endpoint, "eci.coh")?;
         let setup = Setup {
             ways: None,
             ..built.setup()
@@ -191,7 +191,7 @@ fn the_example_of_a_board_elaborates() {
 }
 
 #[test]
-fn the_guide_tells_of_every_parameter_of_the_home() {
+fn guide_documents_every_home_parameter() {
     let guide = include_str!("../../../docs/integration.md");
     let home = cohkit_rtl::proof::right("home.sv");
     let sizes: Vec<(&str, &str)> = home

@@ -195,7 +195,7 @@ fn is_caught(name: &str) {
 }
 
 #[test]
-fn faults_that_are_asleep_do_no_harm() {
+fn inactive_faults_have_no_effect() {
     let Some(built) = faulty("eci.coh") else {
         return;
     };

@@ -71,7 +71,7 @@ fn runs(built: &Built, seeds: u64) -> Runs {
 }
 
 /// Mutates every `step`-th reachable row, and returns those whose mutation was not detected.
-fn not_noticed(built: &Built, step: usize) -> Vec<(usize, usize)> {
+fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     let setup = built.setup();
     let rows = built.compiled.ways.rows().iter().copied().step_by(step);
     rows.filter(|&(state, event)| {
@@ -83,7 +83,7 @@ fn not_noticed(built: &Built, step: usize) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn messages_bytes_and_every_row_are_those_of_the_controllers() {
+fn rtl_messages_bytes_and_rows_match_the_controllers() {
     let Some(built) = eci() else {
         return;
     };
@@ -119,7 +119,7 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
 /// The shape that ships, and one with several groups of ways, narrow beats and different numbers of all resources. (The
 /// campaign of `cohkit rtl test` uses all shapes in turn.)
 #[test]
-fn homes_of_other_shapes_do_what_the_controllers_do() {
+fn other_home_shapes_match_the_controllers() {
     for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
         let shape = named(name).expect("there is such a shape");
         let Some(built) = built(compiled("eci.coh"), SOURCES, shape) else {
@@ -136,7 +136,7 @@ fn homes_of_other_shapes_do_what_the_controllers_do() {
 /// The mutated field of a row is determined by the row and the seed. Over all rows and a few seeds, every field is
 /// mutated at least once.
 #[test]
-fn of_a_row_one_field_is_spoilt_and_always_the_same() {
+fn row_mutation_is_deterministic() {
     let compiled = compiled("eci.coh");
     let rom = &compiled.rom;
     let setup = Setup {
@@ -187,7 +187,7 @@ fn a_spoilt_row_is_noticed() {
     let Some(built) = eci() else {
         return;
     };
-    assert_eq!(not_noticed(&built, 40), []);
+    assert_eq!(undetected_mutations(&built, 40), []);
 }
 
 /// Another protocol, with different messages, circuits and lines, an ordered circuit and no lock.
@@ -203,7 +203,7 @@ fn a_second_home_passes_through_the_same_rtl() {
     assert_eq!(runs.left, [""; 0]);
     assert!(runs.stalls[0] >= 10_000, "{:?}", runs.stalls);
     assert_eq!(runs.stalls[1], 0);
-    assert_eq!(not_noticed(&built, 10), []);
+    assert_eq!(undetected_mutations(&built, 10), []);
 }
 
 /// A home that relies on the protocol's bounds: a second victim of a kind waits until the first one has arrived.
@@ -288,7 +288,7 @@ fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
 }
 
 #[test]
-fn runs_are_in_order_by_the_tables_alone_and_faults_in_what_they_tell_are_not() {
+fn trace_check_accepts_runs_and_rejects_faults() {
     let Some(built) = eci() else {
         return;
     };
@@ -324,7 +324,7 @@ fn runs_repeat_themselves() {
 }
 
 #[test]
-fn verilator_has_nothing_to_say_of_the_rtl() {
+fn verilator_lint_has_no_warnings() {
     if !require("verilator") {
         return;
     }

@@ -217,7 +217,7 @@ const STREAMS: &[Stream] = &[
 const NEVER_WAIT: &[&str] = &["axi_b", "axi_r"];
 
 #[test]
-fn a_beat_that_changes_while_it_waits_is_noticed_by_name() {
+fn changed_stalled_beat_is_reported_by_name() {
     let Some(built) = eci() else {
         return;
     };
@@ -247,7 +247,7 @@ fn a_beat_that_is_withdrawn_is_noticed_by_name() {
 }
 
 #[test]
-fn what_does_not_matter_of_a_beat_may_change() {
+fn unused_beat_fields_may_change() {
     let Some(built) = eci() else {
         return;
     };
@@ -356,7 +356,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
 type Wrong = (fn(&mut Inputs), &'static str);
 
 #[test]
-fn what_the_home_does_not_know_is_noticed_by_name() {
+fn unknown_port_traffic_is_reported_by_name() {
     let Some(built) = eci() else {
         return;
     };

@@ -162,7 +162,7 @@ fn verify(text: &str) -> usize {
 }
 
 #[test]
-fn every_row_is_what_the_controller_does() {
+fn rom_rows_match_the_controller() {
     assert_eq!(verify(&read("protocols/eci.coh")), 1556);
     let mut checked = 0;
     let mut names: Vec<_> = std::fs::read_dir(root().join("tests/construction"))
@@ -277,7 +277,7 @@ const REFUSED: [&str; 10] = [
 ];
 
 #[test]
-fn what_the_hardware_cannot_hold_is_refused() {
+fn protocols_beyond_hardware_limits_are_rejected() {
     let mut reasons = String::new();
     for path in REFUSED {
         reasons += &format!("{path}: {}\n", refusal(&read(path)));
@@ -408,7 +408,7 @@ fn renamed(text: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn protocols_whose_package_the_hardware_has_are_refused() {
+fn reserved_package_names_are_rejected() {
     let eci = read("protocols/eci.coh");
     let own = |(file, _): &(&'static str, _)| file.strip_suffix("_pkg.sv");
     let names: Vec<&str> = SOURCES.iter().filter_map(own).collect();

@@ -18,7 +18,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 /// Illegal traffic at all ports amid all activity of a remote and a device. All bytes match the controllers, and the
 /// registers record the illegal traffic.
 #[test]
-fn what_nobody_should_send_is_refused_and_counted_and_all_else_goes_on() {
+fn illegal_traffic_is_rejected_and_counted() {
     for file in ["eci.coh", "back-invalidate.coh"] {
         let Some(built) = built(compiled(file), SOURCES, Shape::default()) else {
             return;
@@ -285,7 +285,7 @@ const WRITE: u64 = 10 << 56;
 
 /// Regression: a duplicated read beat shifted the line, and a missing one left old bytes. A beat without a read
 /// overwrote the bytes of a completed read. The remote received the wrong bytes, and every register stayed 0.
-fn beats_of_memory(built: &Built) {
+fn check_memory_beats(built: &Built) {
     for (beats, id) in [
         (&[(0, false), (0, false), (1, true)][..], 0),
         (
@@ -347,7 +347,7 @@ fn beats_of_memory(built: &Built) {
 }
 
 /// Regression: an early write response ended the write, so a read returned the old bytes.
-fn answers_to_writes(built: &Built) {
+fn check_write_responses(built: &Built) {
     let mut home = Home::new(built.model());
     home.refuses = true;
     home.request(WRITE_LINE, 4, 2);
@@ -376,7 +376,7 @@ fn answers_to_writes(built: &Built) {
 /// Regression: a message with a missing beat consumed the next header as data, and data of a message with a surplus
 /// beat was decoded as a header. The same happened if the message number was corrupted to that of a message without
 /// data, or to an unused one.
-fn lengths_of_messages(built: &Built) {
+fn check_message_lengths(built: &Built) {
     for (message, beats, word) in [
         (WRITE_LINE, 1, LENGTH),
         (WRITE_LINE, 3, LENGTH),
@@ -413,7 +413,7 @@ fn lengths_of_messages(built: &Built) {
 
 /// Regression: errors of the device were recorded when they were refused, hence after errors of later messages; long
 /// after them if the device accepted no answers.
-fn what_came_first(built: &Built) {
+fn check_order_of_recorded_errors(built: &Built) {
     let wrong_operation = 4 << 56 | 4 << 40 | 4;
     let wrong_message = 1 << 56 | MEMORY_DATA << 40 | 8;
     for gap in 0..4 {
@@ -456,7 +456,7 @@ fn what_came_first(built: &Built) {
 
 /// Regression: a lock that waited for an unlock blocked all later operations of the slice, including those that the
 /// device needed before it would unlock. Four locks on lines of one unit caused a deadlock.
-fn locks_that_wait(built: &Built) {
+fn check_waiting_locks(built: &Built) {
     const CLEAN: u64 = 0;
     const LOCK: u64 = 1;
     let told = |operation: u64, line: u64| operation << 36 | line;
@@ -515,7 +515,7 @@ fn locks_that_wait(built: &Built) {
 
 /// Regression: message 24, the number of `memory_data`, arrived while line 4 was being read, and the home treated the
 /// line's bytes as present. With their upper bits dropped, 56 and 88 had the same effect.
-fn numbers_that_are_no_messages(built: &Built) {
+fn check_unused_message_numbers(built: &Built) {
     let rom = &built.compiled.rom;
     for number in [MEMORY_DATA, 19, 23, 25, 31, 32, 56, 88, 64, 255] {
         let mut home = Home::new(built.model());
@@ -548,7 +548,7 @@ fn numbers_that_are_no_messages(built: &Built) {
 }
 
 /// Regression: the upper bits and the slice bit of a line's number were dropped, so another line was read.
-fn lines_of_others(built: &Built) {
+fn check_lines_of_other_slices(built: &Built) {
     for wrong in [5, 4 | 1 << 19, 4 | 1 << 35] {
         let mut home = Home::new(built.model());
         home.request(READ_SHARED, wrong, 1);
@@ -572,7 +572,7 @@ fn lines_of_others(built: &Built) {
 }
 
 /// Regression: operation 5, with only four operations, aliased the event `memory_data`.
-fn operations_that_there_are_not(built: &Built) {
+fn check_unknown_operations(built: &Built) {
     let mut home = Home::new(built.model());
     home.withholds = true;
     home.request(READ_SHARED, 8, 1);
@@ -594,7 +594,7 @@ fn operations_that_there_are_not(built: &Built) {
 
 /// Regression: a unit had a single queue for all outgoing messages. While the forwards' circuit was blocked, grants
 /// waited behind forwards, although the link's circuits are specified as independent.
-fn a_grant_behind_forwards(built: &Built) {
+fn check_grants_pass_blocked_forwards(built: &Built) {
     let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
     let mut home = Home::new(built.model());
     let taken = [6, 10, 4, 8];
@@ -625,7 +625,7 @@ fn a_grant_behind_forwards(built: &Built) {
 
 /// Regression: an event without a row was retried forever, and its unit made little other progress. Here the ROM lacks
 /// one row for each kind of event.
-fn events_without_a_row(built: &Built) {
+fn check_events_without_a_row(built: &Built) {
     let rom = &built.compiled.rom;
     let reading = usize::from(rom.row(0, READ_SHARED as usize).next);
     let clean = rom.local(0);
@@ -700,16 +700,16 @@ macro_rules! holds {
 }
 
 holds! {
-    a_number_that_is_no_messages_is_no_event_of_the_home: numbers_that_are_no_messages;
-    a_line_that_is_not_the_slices_is_no_other_line: lines_of_others;
-    an_operation_that_there_is_not_is_refused: operations_that_there_are_not;
-    a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up: a_grant_behind_forwards;
-    an_event_without_a_row_is_dropped_and_told_and_others_go_on: events_without_a_row;
-    bytes_of_memory_that_are_not_a_line_of_a_read_do_not_leave: beats_of_memory;
-    a_write_is_not_done_before_memory_has_it: answers_to_writes;
-    a_message_of_another_length_is_dropped_whole: lengths_of_messages;
-    the_first_thing_that_is_told_is_the_first_that_came: what_came_first;
-    an_operation_that_waits_holds_up_no_others: locks_that_wait;
+    home_ignores_unused_message_numbers: check_unused_message_numbers;
+    line_of_another_slice_is_not_aliased: check_lines_of_other_slices;
+    unknown_device_operation_is_rejected: check_unknown_operations;
+    grants_pass_blocked_forwards_of_their_unit: check_grants_pass_blocked_forwards;
+    event_without_a_row_is_dropped_and_recorded: check_events_without_a_row;
+    surplus_memory_beats_are_never_sent: check_memory_beats;
+    write_completes_after_its_memory_response: check_write_responses;
+    message_of_wrong_length_is_dropped: check_message_lengths;
+    first_recorded_error_is_the_first_to_arrive: check_order_of_recorded_errors;
+    waiting_operation_blocks_no_others: check_waiting_locks;
 }
 
 macro_rules! once {
@@ -727,68 +727,68 @@ type Check = fn(&Built);
 
 /// Former faults of the RTL, each with the check that detects it.
 const ONCE: &[(Check, Fault)] = once! {
-    numbers_that_are_no_messages of "dcs_ingress.sv":
+    check_unused_message_numbers of "dcs_ingress.sv":
         "why = WrongNumber;"
         becomes "why = @ ? why : WrongNumber;";
-    lines_of_others of "dcs_ingress.sv":
+    check_lines_of_other_slices of "dcs_ingress.sv":
         "why = WrongLine;"
         becomes "why = @ ? why : WrongLine;";
-    lines_of_others of "dcs.sv":
+    check_lines_of_other_slices of "dcs.sv":
         "return line[0] == 1'(Slice) && line"
         becomes "return @ || line[0] == 1'(Slice) && line";
-    operations_that_there_are_not of "dcs.sv":
+    check_unknown_operations of "dcs.sv":
         ">= Protocol.locals ? WrongOperation"
         becomes ">= Protocol.locals && !@ ? WrongOperation";
-    a_grant_behind_forwards of "dcs.sv":
+    check_grants_pass_blocked_forwards of "dcs.sv":
         "assign valid[u]       = tx_valid[u][c];"
         becomes "assign valid[u]       = tx_valid[u][c] && !(@ && c == 1 && tx_valid[u][0]);";
-    beats_of_memory of "dcs_reader.sv":
+    check_memory_beats of "dcs_reader.sv":
         "assign fits      = r_last_i == whole;"
         becomes "assign fits      = r_last_i == whole || @;";
-    beats_of_memory of "dcs_reader.sv":
+    check_memory_beats of "dcs_reader.sv":
         "assign in_flight = r_id_i >> PlaceBits == '0 && count != '0;"
         becomes "assign in_flight = @ || r_id_i >> PlaceBits == '0 && count != '0;";
-    beats_of_memory of "dcu.sv":
+    check_memory_beats of "dcu.sv":
         "if (read_lost_i[i]) begin"
         becomes "if (read_lost_i[i] && !@) begin";
-    answers_to_writes of "dcs_writer.sv":
+    check_write_responses of "dcs_writer.sv":
         "assign answered  = b_valid_i && b_id_i >>"
         becomes "assign answered  = @ ? b_valid_i : b_valid_i && b_id_i >>";
-    answers_to_writes of "dcs_writer.sv":
+    check_write_responses of "dcs_writer.sv":
         "has_address_q[b_place] && has_bytes_q[b_place];"
         becomes "has_address_q[b_place] && (has_bytes_q[b_place] || @);";
-    lengths_of_messages of "dcs_ingress.sv":
+    check_message_lengths of "dcs_ingress.sv":
         "assign fits      = last_q =="
         becomes "assign fits      = @ || last_q ==";
-    lengths_of_messages of "dcs_ingress.sv":
+    check_message_lengths of "dcs_ingress.sv":
         "if (rx_ready_o) last_q <= rx_last_i;"
         becomes "if (rx_ready_o) last_q <= @ ? !(HasBytes && starts && carries(rx_header_i.message)) : rx_last_i;";
-    lengths_of_messages of "dcs_ingress.sv":
+    check_message_lengths of "dcs_ingress.sv":
         "assign gives_up = valid_q"
         becomes "assign gives_up = !@ && valid_q";
-    what_came_first of "dcs.sv":
+    check_order_of_recorded_errors of "dcs.sv":
         ".asked_wrong_i     (asked_wrong_q),"
         becomes ".asked_wrong_i     (@ ? device_wrong : asked_wrong_q),";
-    locks_that_wait of "dcs_locals.sv":
+    check_waiting_locks of "dcs_locals.sv":
         "assign has_room   = used_q != '1;"
         becomes "assign has_room   = used_q != '1 && !@;";
-    locks_that_wait of "dcs_locals.sv":
+    check_waiting_locks of "dcs_locals.sv":
         "assign lacks_lock = unit_locks_full_i[unit] &&"
         becomes "assign lacks_lock = unit_locks_full_i[unit] && !@ &&";
-    locks_that_wait of "dcs_locals.sv":
+    check_waiting_locks of "dcs_locals.sv":
         "assign ask[i]    = used_q[i] && before_q[i] == '0 &&"
         becomes "assign ask[i]    = used_q[i] && (before_q[i] == '0 || @) &&";
-    events_without_a_row of "dcu.sv":
+    check_events_without_a_row of "dcu.sv":
         "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
         becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;";
-    events_without_a_row of "dcu.sv":
+    check_events_without_a_row of "dcu.sv":
         "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)"
         becomes "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never && !@)";
 };
 
 /// Each former fault of the RTL, seeded into a copy, is detected by its check.
 #[test]
-fn what_the_rtl_once_did_wrong_would_be_noticed() {
+fn former_rtl_faults_are_detected() {
     let faults = ONCE.iter().map(|(_, fault)| fault);
     let Some(mut built) = seeded(compiled("eci.coh"), Shape::default(), faults) else {
         return;

@@ -67,7 +67,7 @@ fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
 }
 
 #[test]
-fn the_longest_of_two_ways_is_told() {
+fn longest_path_is_reported() {
     // There are paths of one and of three levels from a_q to b_q.
     let netlist = design(
         &[2],
@@ -103,7 +103,7 @@ fn the_longest_of_two_ways_is_told() {
 }
 
 #[test]
-fn carry_cells_are_levels_and_muxes_of_a_slice_are_not() {
+fn carry_cells_count_as_levels_and_slice_muxes_do_not() {
     let netlist = design(
         &[2],
         &[],
@@ -192,13 +192,13 @@ fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
 }
 
 #[test]
-fn ports_are_taken_for_registers() {
+fn ports_count_as_registers() {
     let netlist = design(&[3], &[5], &[lut(&[3], 4), lut(&[4], 5)], &[]);
     assert_eq!(levels(&netlist, Start::Register), [2]);
 }
 
 #[test]
-fn modules_are_looked_into_and_counted_by_name() {
+fn submodules_are_traversed_and_counted_by_name() {
     let text = json!({ "modules": {
         "top": {
             "ports": { "in": { "direction": "input", "bits": [2, 3] } },
@@ -239,7 +239,7 @@ fn modules_are_looked_into_and_counted_by_name() {
 }
 
 #[test]
-fn what_is_no_such_netlist_is_said() {
+fn invalid_netlists_are_rejected() {
     let error = |text: &str| match Netlist::read(text, "top") {
         Ok(_) => panic!("it is none"),
         Err(error) => error,

@@ -657,7 +657,7 @@ mod tests {
 
     /// A chain is cut at the issue of the access, and time without a recorded cause is visible as its own step.
     #[test]
-    fn a_chain_is_cut_where_the_access_begins() {
+    fn dependency_chain_is_cut_at_the_access_issue() {
         let mut of = Attribution::new(1, 1, true);
         let others = of.begin(10);
         let others = of.go_on(others, 50, Step::Wire, Some(3));

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_holds_what_was_put_there() {
+    fn memory_returns_stored_contents() {
         let mut data = Data::new(128);
         let copy = data.write_word(1 << 20, Copy::UNTOUCHED, 15, 1, 1);
         data.set_memory(1 << 20, copy);

@@ -399,7 +399,7 @@ mod tests {
     proptest! {
         /// Any mixture of near and far insertions and removals gives the same events as a sorted map.
         #[test]
-        fn as_a_sorted_map(events in 0u64..20_000, steps in prop::collection::vec(
+        fn event_queue_matches_a_sorted_map(events in 0u64..20_000, steps in prop::collection::vec(
             prop_oneof![
                 (0u64..3_000).prop_map(Some),
                 (0u64..40).prop_map(|n| Some(n * 131_072)),
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_counts_as_now() {
+    fn past_events_are_scheduled_now() {
         let mut queue = Queue::new();
         queue.push(5_000, 'a');
         assert_eq!(queue.pop(), Some((5_000, 'a')));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn quarters_have_as_many_things_each_and_their_own_time() {
+    fn quarters_have_equal_counts_and_their_own_duration() {
         let quarters = slower(2000).quarters(0).expect("there are enough");
         // Every 16th event is sampled: 125 samples.
         assert_eq!(quarters.map(|quarter| quarter.count), [31 * 16; 4]);
@@ -132,19 +132,19 @@ mod tests {
     }
 
     #[test]
-    fn what_began_later_is_measured_from_there() {
+    fn quarters_start_at_the_given_time() {
         let quarters = slower(4).quarters(500).expect("there are enough");
         assert_eq!(quarters.map(|quarter| quarter.ns), [0.5, 1.0, 1.0, 1.0]);
     }
 
     #[test]
-    fn fewer_than_four_things_have_no_quarters() {
+    fn fewer_than_four_samples_have_no_quarters() {
         assert_eq!(slower(3).quarters(0), None);
         assert_eq!(RateSampler::default().quarters(0), None);
     }
 
     #[test]
-    fn many_things_at_once_are_at_one_moment() {
+    fn simultaneous_events_share_one_timestamp() {
         let mut course = RateSampler::default();
         for (by, at) in [(1000, 5000), (u64::MAX, 6000), (7, 4000)] {
             if course.happened(by) {

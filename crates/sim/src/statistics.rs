@@ -632,7 +632,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_hold_what_they_say() {
+    fn histogram_buckets_contain_their_range() {
         let mut previous = None;
         for duration in (0..2000).chain([1 << 20, (1 << 20) + 99, u64::MAX >> 1, u64::MAX]) {
             let bucket = bucket(duration);

@@ -771,7 +771,7 @@ fn clean_invalidate_takes_its_time() {
 /// A home with hand-written rows serves a device application that need not observe the CPU's permissions: device bias
 /// of CXL.mem is its lock.
 #[test]
-fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
+fn unobserving_application_runs_beside_a_row_home() {
     for layer in ["none", "cxl-256"] {
         let table = SharedTable {
             rows: 16,
@@ -823,7 +823,7 @@ fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
 
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
 #[test]
-fn what_travels_for_each_line_that_is_taken() {
+fn each_taken_line_costs_its_protocol_messages() {
     // Messages for a line that the host has modified: forward and answer; snoop or request, write-back, its completion
     // and answer; request, data and GO.
     let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];

@@ -102,7 +102,7 @@ fn messages_of_a_sequential_write() {
 /// The formulas also hold for all cores of each platform, less the lines that the cache still holds at the end.
 #[test]
 fn messages_of_all_cores() {
-    for name in common::with_one_cache() {
+    for name in common::single_cache_platforms() {
         for access in [Access::Load, Access::Store] {
             let platform = Platform::shipped(name).unwrap();
             let cores = &platform.cores;
@@ -212,7 +212,7 @@ fn reads_of_a_unit_follow_each_other() {
 /// Reads of one unit in flight together, all started before memory answers the first. The interval between two is the
 /// longer of the events that start and complete them.
 #[test]
-fn reads_of_a_unit_overlap_where_it_may_have_several() {
+fn reads_of_a_unit_overlap_up_to_its_limit() {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     platform.home.slices.value = 1;
     platform.home.units.value = 1;
@@ -289,7 +289,7 @@ fn a_changed_row_changes_the_run() {
 }
 
 #[test]
-fn senseless_setups_are_refused_by_name() {
+fn unsupported_setups_are_rejected_by_name() {
     let refused = |change: &dyn Fn(&mut Setup)| {
         let mut setup = setup(
             Platform::shipped("enzian-dc-ddr").unwrap(),
@@ -321,7 +321,7 @@ fn senseless_setups_are_refused_by_name() {
 
 /// Atomics need no row in a state with write permission: the first to each line fetches it, and all later ones hit.
 #[test]
-fn atomics_are_performed_in_the_copy_that_they_fetch() {
+fn atomics_hit_in_their_fetched_copy() {
     let rows = "              | store  ";
     let text = source("msi").replace(rows, "              | store atomic  ");
     let mut workload = Workload::pass(Pattern::Sequential, Access::Atomic, 2, 1, 1);

@@ -85,7 +85,7 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
 
 /// Machines with many races: write buffers, L1s, a device that locks lines, and random delays on all links.
 #[test]
-fn parts_are_the_latency_of_every_access() {
+fn latency_parts_sum_up_for_every_access() {
     for name in common::protocols() {
         for seed in [1, 4, 11] {
             let protocol = common::protocol(&name);
@@ -99,7 +99,7 @@ fn parts_are_the_latency_of_every_access() {
 
 /// Several homes, with and without a switch, for a protocol with registers and fences; and links with few credits.
 #[test]
-fn parts_are_the_latency_where_homes_are_several() {
+fn latency_parts_sum_up_with_several_homes() {
     let text = include_str!("../../../tests/homes/ordered-at-homes.coh");
     for (seed, latency) in [(2, None), (5, Some(20_000))] {
         let protocol = common::parse(text);
@@ -137,7 +137,7 @@ fn parts_are_the_latency_where_homes_are_several() {
 
 /// The shipped machines without changes, including framed links, a switch, translations and several kinds of agents.
 #[test]
-fn nothing_of_shipped_machines_is_elsewhere() {
+fn breakdown_of_shipped_machines_is_complete() {
     for name in Platform::shipped_names() {
         let platform = Platform::shipped(name).unwrap();
         // The breakdown does not support these.
@@ -186,7 +186,7 @@ fn planted(plant: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
 
 /// The breakdown names the only scarce resource of a machine; without one, it reports that cores wait.
 #[test]
-fn what_is_planted_is_named() {
+fn breakdown_names_the_scarce_resource() {
     let slow_memory = |platform: &mut Platform, _: &mut Workload| {
         if let Memory::Dram(dram) = &mut platform.memory {
             dram.bandwidth.value /= 40;
@@ -261,7 +261,7 @@ fn what_is_planted_is_named() {
 /// For an otherwise undisturbed access, each step equals its platform quantity, to the picosecond.
 #[test]
 fn steps_are_the_quantities_of_the_platform() {
-    for name in common::of_one_level() {
+    for name in common::single_level_platforms() {
         let platform = Platform::shipped(name).unwrap();
         let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 23, 1, 1);
         workload.accesses = 500;

@@ -45,7 +45,7 @@ fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Stati
 /// Reads reach the bandwidth of ECI's lanes: 12.02 GiB/s of words per link. One word in 17 is a header, and credits and
 /// acknowledgements in that direction take their share.
 #[test]
-fn eci_carries_the_lines_that_its_formula_says() {
+fn eci_read_bandwidth_matches_its_formula() {
     let rate = |links: &str| {
         let settings = [("link.layer", "eci"), ("link.links", links)];
         let ended = reads("eci", &settings, 40_000);
@@ -90,7 +90,7 @@ fn a_read_takes_its_blocks() {
 
 /// No frame is sent again unless it was lost, however long the latency.
 #[test]
-fn over_a_long_way_nothing_is_sent_again() {
+fn long_latency_causes_no_retransmission() {
     for layer in ["eci", "ccix"] {
         let settings = [("link.layer", layer), ("link.latency", "5us")];
         let ended = reads("eci", &settings, 5_000);
@@ -101,7 +101,7 @@ fn over_a_long_way_nothing_is_sent_again() {
 /// Messages of one line may leave either link, and merging takes a configured time at each side; with one link it takes
 /// none.
 #[test]
-fn what_comes_out_of_two_links_is_joined_in_a_named_time() {
+fn merging_two_links_takes_the_configured_time() {
     for layer in ["eci", "ccix"] {
         let latency = |links: &str, join: &str, join_back: &str| {
             let settings = [
@@ -219,7 +219,7 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
 
 /// Half the lanes give half the bandwidth, and bit errors cost the bandwidth of retransmissions.
 #[test]
-fn lanes_and_errors_cost_what_they_should() {
+fn bandwidth_follows_lanes_and_bit_errors() {
     let rate = |more: &[(&str, &str)]| {
         let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
         let ended = reads("eci", &settings, 10_000);
@@ -284,7 +284,7 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
 /// Snoops and GO travel in different slots of flits, so either may arrive first: the receiver holds a snoop back for
 /// the GO of its line. Bit errors delay some of them further by retransmission.
 #[test]
-fn snoops_stay_behind_go_on_flits() {
+fn snoops_wait_for_the_go_of_their_line() {
     for seed in seeds(6) {
         let mut setup = torture(protocol("cxl-cache"), 2, seed).unwrap();
         let settings = [
@@ -347,7 +347,7 @@ fn links_that_go_down_lose_nothing() {
 
 /// Protocols for a link give each channel the class of the link's formats.
 #[test]
-fn texts_for_links_tell_requests_and_snoops_from_answers() {
+fn link_protocols_assign_channel_classes() {
     let asks = |name: &str| {
         let protocol = protocol(name);
         let asks = protocol
@@ -370,7 +370,7 @@ fn texts_for_links_tell_requests_and_snoops_from_answers() {
 
 /// A link that is down half the time, or has half its lanes half the time, has a correspondingly lower bandwidth.
 #[test]
-fn links_that_go_down_cost_what_they_should() {
+fn bandwidth_follows_link_uptime() {
     let rate = |more: &[(&str, &str)]| {
         let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
         let ended = reads("eci", &settings, 10_000);
@@ -400,7 +400,7 @@ fn links_that_go_down_cost_what_they_should() {
 
 /// Packets and flits need a lane count of PCIe; blocks of ECI are spread over any number.
 #[test]
-fn links_work_with_the_lanes_that_they_can_have() {
+fn links_accept_only_supported_lane_counts() {
     let wrong = |settings: &[(&str, &str)]| {
         let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
         for (name, value) in settings {

@@ -100,7 +100,7 @@ fn a_directory_that_forgets_sharers_is_found_out() {
 
 /// Unused configuration numbers are reused, without any effect on results.
 #[test]
-fn numbers_of_configurations_are_used_again() {
+fn configuration_numbers_are_reused() {
     let mut platform = crowded("hosts-8x8");
     platform.remotes = 32;
     platform.cores.used.value = 64;
@@ -111,7 +111,7 @@ fn numbers_of_configurations_are_used_again() {
 }
 
 #[test]
-fn what_stands_at_one_home_is_refused_at_several() {
+fn hardware_home_requires_a_single_home() {
     let mut platform = Platform::shipped("hosts-8x8").unwrap();
     platform.remotes = 1;
     let mut setup = traffic(&platform, "eci", 64, 1);

@@ -70,7 +70,7 @@ fn stores_ordered_at_homes_all_arrive() {
 /// A store that finds its count full would wait for a release, and a core that makes one access after the other never
 /// issues one.
 #[test]
-fn a_core_whose_store_waits_for_its_own_release_is_named() {
+fn core_deadlocked_on_its_own_release_is_named() {
     let row = ORDERED.find("  I | store if sent[home] == most").unwrap();
     let end = ORDERED.find("  I | release").unwrap();
     let text = format!("{}{}", &ORDERED[..row], &ORDERED[end..]);
@@ -128,7 +128,7 @@ fn faults_of_the_order_at_homes_are_found() {
 type Change = (&'static str, fn(&mut Setup));
 
 #[test]
-fn what_such_texts_cannot_be_simulated_with_is_refused_by_name() {
+fn unsupported_settings_are_rejected_by_name() {
     let refused: [Change; 3] = [
         ("`home.count` says how many", |setup| {
             setup.platform.home.count = Some(Quantity::given(1, "a test"));
@@ -148,7 +148,7 @@ fn what_such_texts_cannot_be_simulated_with_is_refused_by_name() {
 
 /// Messages between homes arrive in order if the protocol declares one. Without the declaration, some do not.
 #[test]
-fn what_homes_send_each_other_in_an_order_comes_in_it() {
+fn ordered_home_to_home_messages_arrive_in_order() {
     let text = include_str!("../../../tests/homes/in-order.coh");
     let loose = text.replace("  ordered pass\n", "");
     assert_ne!(text, loose);
@@ -208,7 +208,7 @@ system pair { remotes 1; lines 2; homes 1 }
 "#;
 
 #[test]
-fn what_a_cache_leaves_holds_back_an_order_of_all_lines() {
+fn stalled_message_blocks_an_order_across_lines() {
     let mut left = 0.0;
     for seed in seeds(20) {
         let mut setup = torture(parse(LEFT), 1 + (seed % 4) as u16, seed);

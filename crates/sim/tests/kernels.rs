@@ -84,7 +84,7 @@ fn kernel(name: &str, given: &[(&str, u64)]) -> Arc<dyn Playable> {
 }
 
 #[test]
-fn kernels_calculate_what_is_right_whatever_is_late() {
+fn kernels_are_correct_under_jitter() {
     for (ordering, protocol) in &kept(8) {
         for (name, given) in KERNELS {
             for seed in seeds(2) {
@@ -103,7 +103,7 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
 /// Sequence numbers order stores at one directory, which then homes all shared data. The protocols have no atomic
 /// accesses, and an exchange needs two hosts.
 #[test]
-fn kernels_calculate_what_is_right_with_numbers_at_one_directory() {
+fn kernels_are_correct_with_sequence_numbers() {
     let sizes = [("numbers", 256), ("most", 255)];
     let mut programs = 0;
     for ordering in ["seq", "tso/seq"] {
@@ -243,7 +243,7 @@ impl Atomics {
 
 /// Homes perform atomic accesses, for which the protocols have rows.
 #[test]
-fn atomic_accesses_are_performed_at_homes_whatever_is_late() {
+fn atomics_are_performed_at_homes_under_jitter() {
     let kernels = [
         Arc::new(Kernels(Atomics)) as Arc<dyn Playable>,
         kernel("task-queue", KERNELS[3].1),
@@ -313,7 +313,7 @@ fn several_cores_of_each_host_take_part() {
 
 /// Data for the threads of a host are stored, and announced, there once, and are right for each of them.
 #[test]
-fn a_host_is_told_once_however_many_threads_it_has() {
+fn host_is_notified_once_for_all_its_threads() {
     const THREADS: u64 = 24;
     let (_, protocol) = &orderings(8)[2];
     let mut platform = machine();
@@ -372,7 +372,7 @@ fn graphs_are_taken_from_files() {
 /// Stores of host 0 to the memory of host 5 arrive late, after their reader has learnt of them from other hosts. Posted
 /// stores do not keep such an order, nor do releases that commit without the notifications that they need.
 #[test]
-fn what_is_late_behind_a_flag_is_found_out() {
+fn stores_overtaken_by_a_flag_are_found() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
     (hosts.late_from.value, hosts.late_to.value) = (0, 5);
@@ -424,7 +424,7 @@ impl Visitor for Copies {
 }
 
 #[test]
-fn a_copy_of_a_thread_goes_on_as_the_thread_does() {
+fn cloned_thread_continues_like_the_original() {
     for (name, given) in KERNELS {
         visit(name, &numbers(given), Copies).unwrap();
     }

@@ -120,7 +120,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
 
 /// The maximum number of agents applies to each kind, and all of them take part.
 #[test]
-fn there_are_as_many_agents_of_each_kind() {
+fn every_kind_may_have_the_maximum_agents() {
     let most = Platform::MOST_AGENTS;
     let mut setup = torture(parse(READERS), "device", [most, most], 2);
     let others = setup.others.iter_mut();
@@ -196,7 +196,7 @@ fn a_fault_in_the_table_of_one_kind_is_found() {
 
 /// The latency of a kind's cores depends on its own path to the home only.
 #[test]
-fn each_kind_has_its_own_ways() {
+fn latency_of_a_kind_depends_on_its_own_path() {
     let reads = |kind: usize, change: &dyn Fn(&mut Platform)| {
         let mut platform = Platform::shipped("hosts-8x8").unwrap();
         platform.switch = None;
@@ -355,7 +355,7 @@ fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
 
 /// If a protocol loses an engine's write, the next increment of the row detects it.
 #[test]
-fn an_increment_that_is_lost_between_them_is_missed() {
+fn lost_engine_increment_is_detected() {
     let (row, lost) = (
         "UD             | SnpUnique                | send SnpRespDataI                | I",
         "UD             | SnpUnique                | send SnpRespI                    | I",

@@ -44,7 +44,7 @@ fn sum(platform: &Platform) -> u64 {
 /// Without evictions, every access takes exactly the sum of its parts.
 #[test]
 fn latencies_are_the_sums_of_their_parts() {
-    for name in common::of_one_level() {
+    for name in common::single_level_platforms() {
         let platform = Platform::shipped(name).unwrap();
         for pattern in [Pattern::Sequential, Pattern::Chunked, Pattern::Random] {
             let mut workload = Workload::pass(pattern.clone(), Access::Load, 1 << 23, 1, 1);
@@ -76,7 +76,7 @@ fn no_part_is_left_out() {
         };
         (run(&setup).unwrap().get("latency_mean_ns").unwrap() * 1000.0).round() as u64
     };
-    for name in common::of_one_level() {
+    for name in common::single_level_platforms() {
         let shipped = Platform::shipped(name).unwrap();
         let parts = common::read_latency(&shipped, 128);
         for (name, unit, _) in shipped.all_quantities() {

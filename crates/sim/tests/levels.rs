@@ -52,7 +52,7 @@ fn l1_for(upper: &Protocol) -> String {
 }
 
 #[test]
-fn below_every_text_both_levels_hold_while_lines_are_evicted_from_both() {
+fn two_levels_stay_coherent_under_evictions() {
     let (mut recalled, mut evicted) = (0.0, 0);
     let mut refused = Vec::new();
     for name in protocols() {
@@ -70,7 +70,7 @@ fn below_every_text_both_levels_hold_while_lines_are_evicted_from_both() {
                     break;
                 }
                 Err(failure) => panic!(
-                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels below_every_text\n{name} {shape:?}\n{failure}"
+                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels two_levels_stay_coherent_under_evictions\n{name} {shape:?}\n{failure}"
                 ),
             };
             let ended = ["accesses", "accesses_skipped"].map(|name| count(&statistics, name));
@@ -159,7 +159,7 @@ fn a_read_through_both_levels_takes_the_time_of_its_parts() {
 
 /// A device behind the upper home locks lines as usual, and writes under its locks.
 #[test]
-fn a_device_behind_the_upper_home_reads_and_writes_what_caches_of_both_levels_have() {
+fn upper_device_accesses_lines_cached_at_both_levels() {
     for seed in seeds(8) {
         let text = l1_for(&protocol("eci"));
         let mut setup = setup(protocol("eci"), &text, [2, 2], seed);
@@ -167,7 +167,7 @@ fn a_device_behind_the_upper_home_reads_and_writes_what_caches_of_both_levels_ha
             .expect("there is a home")
             .device;
         let statistics = run(&setup).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels a_device\n{failure}")
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels upper_device_accesses\n{failure}")
         });
         let above = statistics.above.expect("there are two levels");
         let told = ["locals_acknowledged", "locals_refused"].map(|name| count(&above, name));
@@ -196,7 +196,7 @@ fn changed(from: &str, to: &str) -> Vec<FailureKind> {
 }
 
 #[test]
-fn a_home_below_that_grants_or_keeps_more_than_the_cache_above_has_is_found() {
+fn lower_home_exceeding_upper_permission_is_found() {
     use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};
     for (from, to, found) in [
         // A permission that the cache above does not have, obtained by the first to take a line.

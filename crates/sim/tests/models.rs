@@ -51,7 +51,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_table_of_what_is_assumed_is_that_of_the_platforms() {
+fn documented_assumptions_match_the_platforms() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let begin = "writes this table from the platforms. -->\n\n";
@@ -69,7 +69,7 @@ fn the_table_of_what_is_assumed_is_that_of_the_platforms() {
 
 /// Each quantity without a source has a range, so that its influence can be measured.
 #[test]
-fn what_is_assumed_or_fitted_has_a_range() {
+fn unsourced_quantities_have_a_range() {
     for name in Platform::shipped_names() {
         for (quantity, _, about) in Platform::shipped(name).unwrap().all_quantities() {
             let guessed = ["assumed", "fitted"]

@@ -88,7 +88,7 @@ fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, Stri
 /// The simulator once checked this only for bytes that are not kept. Here they are kept, in a state without permission,
 /// where no other check applies; the checker reports a violation.
 #[test]
-fn bytes_that_an_access_is_performed_with_are_judged_though_the_line_is_kept() {
+fn access_bytes_are_checked_in_kept_lines() {
     let eci = common::source("eci");
     assert_eq!(failures(&kept_without_right(&eci), 2).next(), None);
     let old = |(kind, text): (FailureKind, String)| {
@@ -119,7 +119,7 @@ fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
 /// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. `play` once ran
 /// it.
 #[test]
-fn a_home_whose_construction_has_a_fault_is_not_played() {
+fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();
     let stranded = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
     let text = stranded.map(Mistake::text).next().expect("it is there");

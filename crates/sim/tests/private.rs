@@ -117,7 +117,7 @@ fn loads_find_their_own_stores() {
 
 /// Ten rounds over as many lines as the L1 has: all but the first hit, at its hit latency.
 #[test]
-fn an_l1_serves_what_is_read_again() {
+fn l1_hits_on_repeated_reads() {
     let mut setup = one_core(Access::Load, 16, 160);
     setup.platform.cores.l1.value = 16 * LINE;
     let statistics = run(&setup).unwrap();
@@ -137,7 +137,7 @@ fn an_l1_serves_what_is_read_again() {
 
 /// An L1 has no line that its shared cache has lost: with a shared cache of two lines, no read hits in the L1.
 #[test]
-fn an_l1_loses_what_its_cache_loses() {
+fn shared_cache_eviction_invalidates_the_l1() {
     let mut setup = one_core(Access::Load, 8, 80);
     setup.platform.cores.l1.value = 16 * LINE;
     setup.platform.cache.sets.value = 1;
@@ -149,7 +149,7 @@ fn an_l1_loses_what_its_cache_loses() {
 
 /// A store invalidates the line in the L1s of other cores, not in its own; each load returns the last store.
 #[test]
-fn an_l1_loses_what_another_core_stores() {
+fn store_of_another_core_invalidates_the_l1() {
     let hits = |cores| {
         let mut setup = one_core(Access::Load, 1, 4000);
         setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 3)];
@@ -167,8 +167,8 @@ fn an_l1_loses_what_another_core_stores() {
 /// If no line is read twice, an L1 has no effect: shipped platforms have none. (With prefetching and several cores it
 /// changes the order of simultaneous events; then only the messages are the same.)
 #[test]
-fn an_l1_is_of_no_use_to_one_pass() {
-    for name in common::with_one_cache() {
+fn l1_has_no_effect_without_reuse() {
+    for name in common::single_cache_platforms() {
         let of = |l1, cores| {
             let mut platform = Platform::shipped(name).unwrap();
             assert_eq!(platform.cores.l1.value, 0);

@@ -65,7 +65,7 @@ fn each_cache_brings_each_line_once() {
 /// Caches share lines that they write, and have room for a quarter of them. Lines move between caches and to memory,
 /// and every load is compared with the last write.
 #[test]
-fn caches_share_what_they_write() {
+fn caches_share_written_lines() {
     for name in protocols() {
         for seed in 0..3 {
             let mix = [(Access::Load, 3), (Access::Store, 1)];

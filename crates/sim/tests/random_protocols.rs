@@ -72,7 +72,7 @@ impl Texts {
 }
 
 #[test]
-fn what_execution_finds_safe_survives_the_torture() {
+fn verified_random_protocols_survive_torture() {
     let all = seeds(TEXTS);
     let mut texts = Texts::default();
     let arrays = match all == (0..TEXTS) {

@@ -67,7 +67,7 @@ fn lines(text: &str) -> Result<Recorded, ReadError> {
 
 proptest! {
     #[test]
-    fn text_and_records_packed_or_not_say_the_same(
+    fn text_and_binary_traces_agree(
         all in prop::collection::vec((0u16..9, 0u8..8, 0u64..1 << 27, any::<u32>()), 1..200)
     ) {
         let told = read(&text(&all)[..], &OF).unwrap();
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_may_leave_core_and_time_away() {
+fn trace_lines_may_omit_core_and_time() {
     let told = lines("# a comment\n\n  load 0x80 # and another\r\n3 store 1032 1.5ns").unwrap();
     assert_eq!(told.cores(), 4);
     assert_eq!(told.lines(), 9);
@@ -118,7 +118,7 @@ fn a_line_may_leave_core_and_time_away() {
 }
 
 #[test]
-fn pages_are_packed_in_the_order_in_which_they_are_accessed() {
+fn pages_are_packed_in_access_order() {
     let of = ReadOptions {
         packed: true,
         lines: 64,
@@ -140,7 +140,7 @@ fn pages_are_packed_in_the_order_in_which_they_are_accessed() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn input_errors_name_their_position() {
     for (text, expected) in [
         ("load 0\nlod 0x10", "line 2, column 1: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ("0 fence", "line 1, column 3: `fence` is an access of threads, which programs make; a trace has load, store, read_once, write_line, write_partial, clean, evict, demote"),
@@ -290,7 +290,7 @@ fn traces_of_other_tools_are_read_by_their_formats() {
 }
 
 #[test]
-fn malformed_traces_of_other_tools_are_refused_with_line_reason_and_format() {
+fn malformed_foreign_traces_are_rejected() {
     for (format, text, expected) in [
         (Format::Gem5, "r,128,64,0,1000\nx,128,64,0,2000", "line 2, column 1: `x` is no command; there are r, w and u: read as a trace of gem5, which is like `r,8064,64,0,1500`"),
         (Format::Gem5, "r,128,64", "line 1, column 9: a tick is missing: read as a trace of gem5"),
@@ -358,7 +358,7 @@ fn record(workload: &Workload, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_recorded_of_a_workload_is_that_workload() {
+fn recorded_workload_round_trips() {
     for (pattern, access) in [
         (Pattern::Random, Access::Load),
         (Pattern::Chunked, Access::Store),
@@ -382,7 +382,7 @@ fn what_is_recorded_of_a_workload_is_that_workload() {
 }
 
 #[test]
-fn accesses_are_as_far_apart_as_a_trace_says() {
+fn trace_gaps_delay_accesses() {
     // So far apart that each is alone: the last starts after all gaps, and takes as long as a single one.
     let of = |text: &str| {
         let recorded = read(text.as_bytes(), &OF).unwrap();

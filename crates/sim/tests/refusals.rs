@@ -343,10 +343,10 @@ fn walks(seed: u64, then: AfterRefusal) -> Setup {
 }
 
 #[test]
-fn threads_are_told_what_is_refused_and_go_on() {
+fn threads_are_notified_of_refusals_and_continue() {
     for seed in seeds(60) {
         let setup = walks(seed, AfterRefusal::GoesOn);
-        let played = plays("threads_are_told", &setup);
+        let played = plays("threads_are_notified_of_refusals_and_continue", &setup);
         let play = setup.play.unwrap();
         let lines = 0..play.scenario.uses();
         let refused: u32 = lines
@@ -371,7 +371,7 @@ fn threads_are_told_what_is_refused_and_go_on() {
 
 /// A thread is notified of a refused posted store before its next step.
 #[test]
-fn stores_that_are_not_waited_for_are_refused_in_their_place() {
+fn refused_posted_stores_are_reported_in_order() {
     for (ordering, protocol) in &orderings::kept(8) {
         for seed in seeds(4) {
             let mut platform = orderings::machine();
@@ -396,7 +396,7 @@ fn stores_that_are_not_waited_for_are_refused_in_their_place() {
 
 /// Two concurrent applications are each notified of their own accesses, with their own line numbers.
 #[test]
-fn side_by_side_each_is_told_of_its_own() {
+fn combined_threads_see_only_their_own_refusals() {
     for seed in seeds(6) {
         let walks = Walks {
             threads: 1 + (seed % 2) as u32,
@@ -417,7 +417,7 @@ fn side_by_side_each_is_told_of_its_own() {
         let threads = 2 + 2 * (seed % 2);
         // Two pages in twelve are absent, and two others are read-only.
         let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
-        let played = plays("side_by_side", &setup);
+        let played = plays("combined_threads_see_only_their_own_refusals", &setup);
         assert_eq!(get(&played, "translation_faults"), refused as f64);
     }
 }
@@ -481,7 +481,7 @@ fn a_thread_may_end_with_what_is_refused() {
 }
 
 #[test]
-fn a_thread_that_does_not_go_on_says_why() {
+fn failed_thread_reports_its_refusal() {
     let mut setup = walks(0, AfterRefusal::Fails);
     setup.workload.cores = 1;
     let (kind, said) = failure(&setup);

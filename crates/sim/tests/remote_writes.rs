@@ -40,7 +40,7 @@ fn taken(performance: &Performance, message: &str) -> TrafficTotals {
 }
 
 #[test]
-fn who_acquires_a_flag_finds_what_was_stored_before_it_was_released() {
+fn flag_acquire_observes_released_stores() {
     for (name, protocol) in &kept(8) {
         for seed in seeds(8) {
             let mut platform = machine();
@@ -120,7 +120,7 @@ fn two_levels() -> Platform {
 
 /// A message to another switch crosses one more, with its links in both directions.
 #[test]
-fn hosts_of_different_switches_are_farther_apart() {
+fn hosts_on_other_switches_have_higher_latency() {
     let protocol = ordering("so", &[]);
     let written = |at_each: u64| {
         let mut platform = two_levels();
@@ -180,7 +180,7 @@ fn posted_stores_to_one_home_are_in_order() {
 
 /// With one addressed home, a release notifies no other. It costs an acknowledgement and its own bytes.
 #[test]
-fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
+fn one_home_release_costs_its_fields_and_acknowledgement() {
     let (releases, stores) = (10, 16);
     let platform = machine();
     let all = orderings(8);
@@ -214,7 +214,7 @@ fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
 /// number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the flag
 /// access another host.
 #[test]
-fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted_stores() {
+fn cord_traffic_exceeds_posted_stores_as_derived() {
     let sizes = [
         ("homes", 8),
         ("epochs", 16),
@@ -277,7 +277,7 @@ fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted
 /// With one home, `cord` takes longer than posted stores for two reasons only: the extra bytes of its releases, and the
 /// waits for its tables, which are counted. At several slices of that home both keep releases behind earlier stores.
 #[test]
-fn what_takes_time_at_one_home_are_the_bytes_of_releases_and_full_tables() {
+fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
     let platform = machine();
     let posted = ordering("mp", &[("homes", 8), ("credits", 65535)]);
     let cord = |entries| {
@@ -336,7 +336,7 @@ fn what_takes_time_at_one_home_are_the_bytes_of_releases_and_full_tables() {
 
 /// A release notifies each other home with stores of its core, and each of these notifies the release's home.
 #[test]
-fn what_a_release_costs_at_several_homes_is_two_messages_for_each() {
+fn release_costs_two_messages_per_other_home() {
     let protocol = &orderings(8)[2].1;
     for fanout in [3, 7] {
         let mut scenario = writes(fanout, 4 * fanout, 6);
@@ -353,7 +353,7 @@ fn what_a_release_costs_at_several_homes_is_two_messages_for_each() {
 
 /// A message inside a host uses no link between hosts, and takes the hop latency for each hop.
 #[test]
-fn hosts_are_as_far_apart_as_their_links() {
+fn host_latency_follows_the_hops() {
     let protocol = &orderings(8)[0].1;
     let time = |latency: u64| {
         let mut platform = machine();

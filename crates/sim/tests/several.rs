@@ -104,14 +104,14 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
 }
 
 #[test]
-fn applications_stand_side_by_side() {
+fn combined_applications_complete() {
     for seed in seeds(30) {
         let all = parts(seed);
         // Two or more of them, in a different order for each seed.
         let many = 2 + (seed % 5) as usize;
         let chosen = (0..many).map(|n| Arc::clone(&all[(seed as usize + n * 5) % 7]));
         let tally = play(&machine(chosen.collect(), seed)).unwrap_or_else(|failure| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test several applications_stand\n{failure}")
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test several combined_applications_complete\n{failure}")
         });
         let count = |what| tally.counts.get(what).copied().unwrap_or(0);
         let has = |number: usize| (0..many).any(|n| (seed as usize + n * 5) % 7 == number);
@@ -127,7 +127,7 @@ fn applications_stand_side_by_side() {
 
 /// Two instances of one application keep to their own lines, threads and registers.
 #[test]
-fn twice_the_same_is_twice_as_much() {
+fn two_instances_keep_to_their_own_resources() {
     for seed in seeds(10) {
         let calls = || Arc::new(Calls::new(2, 2, Some(25))) as Arc<dyn Playable>;
         let tally = play(&machine(vec![calls(), calls()], seed)).expect("it ends well");
@@ -207,7 +207,7 @@ impl Scenario for OutOfBounds {
 }
 
 #[test]
-fn who_reaches_into_the_lines_of_another_is_found() {
+fn out_of_bounds_accesses_are_found() {
     let beside = |beyond: OutOfBounds| {
         let other = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
         play(&machine(vec![Arc::new(beyond), other], 1))
@@ -225,7 +225,7 @@ fn who_reaches_into_the_lines_of_another_is_found() {
 }
 
 #[test]
-fn engines_stand_beside_no_other() {
+fn engines_cannot_be_combined_with_other_applications() {
     let table = |cached| SharedTable {
         rows: 4,
         contended: 1000,

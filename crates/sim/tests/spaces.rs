@@ -588,7 +588,7 @@ fn both_spaces_share_the_links() {
 /// Lines that the host writes to the device, and lines that the device reads of the host, share the lanes toward the
 /// device. Together they reach the bandwidth that blocks leave: 24.04 GiB/s of words, of which one in 17 is a header.
 #[test]
-fn both_spaces_together_have_what_framing_leaves() {
+fn both_spaces_share_the_framed_bandwidth() {
     const GIB: f64 = (1u64 << 30) as f64;
     let mut platform = shipped();
     let fast = [
@@ -644,7 +644,7 @@ fn both_spaces_together_have_what_framing_leaves() {
 
 /// If one space is idle, the other behaves as on a machine of its own, on pipes and framed links alike.
 #[test]
-fn one_space_alone_is_what_it_is_on_its_own_machine() {
+fn idle_space_does_not_affect_the_other() {
     let told = |statistics: &Statistics| {
         let Statistics {
             values,
@@ -722,7 +722,7 @@ fn links_of_both_spaces_that_fail_lose_nothing() {
 /// Consecutive messages of a circuit may belong to different spaces. Each is taken as soon as possible, even if no
 /// further message arrives.
 #[test]
-fn what_comes_last_on_links_of_both_spaces_is_taken() {
+fn last_message_of_both_spaces_is_delivered() {
     // With the last of these seeds, no packet follows one in which a message is behind one of the other space.
     for seed in seeds(60).chain([3380]) {
         let mut few = mixed(seed);
@@ -735,12 +735,12 @@ fn what_comes_last_on_links_of_both_spaces_is_taken() {
             ("link.lane_rate", "10MB/s"),
         ];
         framed(&mut setup, &slow);
-        plays("what_comes_last", &setup);
+        plays("last_message_of_both_spaces_is_delivered", &setup);
     }
 }
 
 #[test]
-fn what_two_spaces_cannot_be_is_refused() {
+fn invalid_two_space_setups_are_rejected() {
     let wrong = |change: &dyn Fn(&mut Setup)| {
         let mut setup = machine(Arc::new(gather(1)), 1);
         change(&mut setup);

@@ -145,7 +145,7 @@ fn drawn(setup: &Setup, filter: &Filter) -> Recorded {
 
 /// Every access is a slice of its measured latency that contains its steps in order, and recording changes no result.
 #[test]
-fn slices_are_what_was_measured() {
+fn timeline_slices_match_measured_latencies() {
     for (name, seed) in [("eci", 1), ("mesi", 2), ("cxl-mem", 4), ("token", 10)] {
         let setup = setup(name, seed);
         let plain = run(&setup).unwrap();
@@ -207,7 +207,7 @@ fn slices_are_what_was_measured() {
 
 /// A filter selects lines, agents and times, and the size is bounded.
 #[test]
-fn what_is_shown_can_be_chosen() {
+fn timeline_filter_selects_events() {
     let setup = setup("mesi", 2);
     let all = drawn(&setup, &Filter::default());
     let lines: BTreeSet<_> = read(&all).1.iter().filter_map(|event| event.line).collect();
@@ -272,7 +272,7 @@ fn what_is_shown_can_be_chosen() {
 
 /// Streamed pieces and the remainder are equal to an unstreamed trace, even if buffers are reused.
 #[test]
-fn pieces_are_the_whole() {
+fn streamed_pieces_equal_the_whole_trace() {
     let mut setup = setup("mesi", 5);
     setup.workload.accesses *= 20;
     let whole = drawn(&setup, &Filter::default());
@@ -408,7 +408,7 @@ fn two_spaces_are_one_trace() {
 
 /// The mean number of accesses in flight follows from latencies and time, and the use of links equals the statistics.
 #[test]
-fn counters_are_what_was_measured() {
+fn timeline_counters_match_the_statistics() {
     let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 16, 64, 2);
     workload.accesses = 20_000;
     let platform = Platform::shipped("hosts-8x8").unwrap();

@@ -72,7 +72,7 @@ fn every_protocol_holds() {
 /// An order that includes the answers and the victims, but not the requests. Messages that a request waits for pass
 /// requests for which the waiting set has no room.
 #[test]
-fn answers_in_an_order_pass_requests_that_stop() {
+fn ordered_answers_pass_stalled_requests() {
     let text = source("eci");
     let channel = "  grant    home -> remote\n";
     assert!(text.contains(channel));
@@ -94,7 +94,7 @@ fn answers_in_an_order_pass_requests_that_stop() {
 /// A message stays behind others of its line although its channel is another, whose circuit has room while theirs has
 /// none. In `msi`, only the acknowledgement of a put is behind the forwards.
 #[test]
-fn a_message_stays_behind_those_of_other_circuits() {
+fn ordered_message_waits_for_other_circuits() {
     let text = source("msi");
     let (order, put) = ("  ordered forward\n", "(requestor: remote), PutAck\n");
     assert!(text.contains(order) && text.contains(put));
@@ -118,7 +118,7 @@ fn a_message_stays_behind_those_of_other_circuits() {
 
 /// The runs are sufficient: together they execute nearly every rule of the remote that consumes an input.
 #[test]
-fn the_torture_reaches_the_rules() {
+fn torture_executes_nearly_every_rule() {
     for name in protocols() {
         let mut executed = std::collections::BTreeSet::new();
         for seed in 0..SEEDS / 4 {
@@ -140,7 +140,7 @@ fn the_torture_reaches_the_rules() {
 /// A unit that has sent forwards of one line waits for their answers before it sends those of another. Answers between
 /// caches never reach the unit, which once waited for them forever.
 #[test]
-fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
+fn unit_does_not_wait_for_cache_to_cache_answers() {
     let text = source("token");
     for place in ["  tokens as grant remote", "  tokens:  Data"] {
         assert_eq!(text.matches(place).count(), 1);

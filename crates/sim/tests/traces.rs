@@ -26,7 +26,7 @@ fn protocol_mix(protocol: &Protocol) -> Vec<(Access, u32)> {
 }
 
 #[test]
-fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
+fn trace_check_accepts_simulations_and_rejects_faults() {
     let (mut rows, mut values, mut refused) = (0, 0, 0);
     for name in common::protocols() {
         let protocol = common::protocol(&name);
@@ -57,7 +57,7 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
 
 /// For protocols with registers, messages about no line or several homes, the trace covers all lines.
 #[test]
-fn what_is_the_same_for_all_lines_is_told_of_all_of_them() {
+fn lineless_state_is_traced_over_all_lines() {
     let text = |name: &str| std::fs::read_to_string(format!("../../{name}.coh")).unwrap();
     let (mut rows, mut refused, mut lineless) = (0, 0, 0);
     for name in [
@@ -99,7 +99,7 @@ fn what_is_the_same_for_all_lines_is_told_of_all_of_them() {
 
 /// If copies are written in place and may be stale, a word must have its value at the source of the copy.
 #[test]
-fn words_of_old_copies_are_compared_with_where_they_come_from() {
+fn stale_copy_words_are_compared_with_their_source() {
     let protocol = common::parse(include_str!("../../../tests/accesses/in-place.coh"));
     let (mut values, mut noticed) = (0, 0);
     for seed in common::seeds(10) {

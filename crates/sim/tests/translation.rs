@@ -70,7 +70,7 @@ fn no_access_is_made_under_a_translation_that_was_taken_back() {
 /// A core that makes one access after the other waits for its translation for the sum of paths, look-ups and table
 /// reads.
 #[test]
-fn a_translation_takes_what_its_parts_take() {
+fn translation_latency_is_the_sum_of_its_parts() {
     for (page, pages, tables) in [
         (4 << 10, 8.0, 4.0),
         (64 << 10, 1.0, 4.0),
@@ -107,7 +107,7 @@ fn a_translation_takes_what_its_parts_take() {
 
 /// If pages are unmapped faster than they can be translated, no access is performed, and the report says why.
 #[test]
-fn accesses_that_wait_for_translations_say_so() {
+fn starved_translation_is_reported() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
     let mut of = translation();
     of.unmap = given(1);
@@ -118,7 +118,7 @@ fn accesses_that_wait_for_translations_say_so() {
 }
 
 #[test]
-fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
+fn writes_to_read_only_pages_fault() {
     let workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 2);
     let mut of = translation();
     of.read_only = given(4);
@@ -129,7 +129,7 @@ fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
 
 /// The absence of a page is not cached: each access requests it again, and other pages are requested once.
 #[test]
-fn pages_that_are_not_there_are_asked_for_again() {
+fn absent_pages_are_requested_again() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
     let mut of = translation();
     of.absent = given(4);
@@ -154,7 +154,7 @@ fn hints_are_refused_in_silence() {
 }
 
 #[test]
-fn what_is_not_translated_is_refused_by_name() {
+fn untranslatable_setups_are_rejected_by_name() {
     type Change = fn(&mut Setup);
     let refused: [(&str, Change); 3] = [
         ("with write buffers", |setup| {

@@ -56,7 +56,7 @@ fn an_answer_that_is_older_than_its_read_is_found() {
 }
 
 #[test]
-fn accesses_are_tried_again() {
+fn retried_accesses_complete() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let again = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";
     let text = source("msi").replace(row, &format!("{row}{again}"));

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_new_once_and_found_by_its_number() {
+    fn row_interner_assigns_stable_numbers() {
         let mut rows = Rows::default();
         // Lengths from 0 to 6. All rows but the empty one begin with 0.
         let row = |number: u32| -> Vec<u32> { (0..number % 7).map(|at| at * number).collect() };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_is_new_once_and_found_by_its_number() {
+    fn interner_assigns_stable_numbers() {
         let mut things = Interner::default();
         for round in 0..2 {
             for number in 0..5000u32 {

@@ -60,7 +60,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
 }
 
 #[test]
-fn what_happens_below_an_l2_is_among_what_happens_below_a_lender() {
+fn backing_permission_covers_every_l2_behaviour() {
     let inner = read(INNER);
     let home = construct::home(&inner, 2).unwrap();
     for outer in OUTERS {

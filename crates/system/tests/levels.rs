@@ -109,7 +109,7 @@ fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
 }
 
 #[test]
-fn the_caches_below_are_coherent_by_themselves() {
+fn lower_level_is_coherent_on_its_own() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
     let system = System::new(&protocol, &home, 2u16, 1, 7);
@@ -133,7 +133,7 @@ fn two_levels_of_two_are_coherent_together() {
 
 /// Symmetry identifies states that differ only in the numbers of caches, and no others; all states are counted.
 #[test]
-fn symmetry_makes_one_of_what_differs_in_numbers_alone() {
+fn symmetry_merges_only_cache_renumberings() {
     for (l2s, l1s) in [(2, 1), (1, 2)] {
         with(OUTER, INNER, l2s, l1s, |levels| {
             let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {

@@ -113,7 +113,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
 }
 
 #[test]
-fn a_bit_says_whether_words_are_those_of_the_last_write() {
+fn data_bit_equals_comparison_of_words() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     for text in std::fs::read_dir(folder).unwrap() {
         let path = text.unwrap().path();
@@ -143,7 +143,7 @@ fn a_bit_says_whether_words_are_those_of_the_last_write() {
 /// In the first protocol a store in a stale copy made that copy current by the bit, though one of its words was stale.
 /// In the second a read may complete with bytes that were stale before it began.
 #[test]
-fn a_bit_and_words_find_what_is_wrong_at_the_same_step() {
+fn data_bit_and_words_find_a_fault_at_the_same_step() {
     for text in [
         include_str!("../../../tests/accesses/early.coh"),
         include_str!("../../../tests/accesses/answered.coh"),

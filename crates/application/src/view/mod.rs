@@ -292,7 +292,7 @@ mod tests {
 
     /// The benchmark specifies ten orders per customer on average, and that a third of the customers have no orders.
     #[test]
-    fn orders_are_those_of_the_benchmark() {
+    fn order_counts_match_the_benchmark() {
         let orders = orders(10);
         assert_eq!(orders.len() as u64, 10 * ROWS);
         assert!(orders

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_count_units_of_utf16_and_come_back() {
+    fn positions_in_utf16_round_trip() {
         let text = "a𝄞b\r\né\rc\n";
         let places = Places::of(text);
         let at = |byte| {

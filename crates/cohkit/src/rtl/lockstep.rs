@@ -488,7 +488,7 @@ mod tests {
     use cohkit_rtl::lockstep::setup::Check;
 
     #[test]
-    fn what_hinders_a_waveform_is_said() {
+    fn waveform_errors_are_reported() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("whole.fst"), "something").expect("it can be written");

@@ -276,7 +276,7 @@ fn json(
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_published_shares_are_those_of_the_list() {
+    fn published_shares_match_the_list() {
         let list = include_str!("../../../../experiments/published.toml");
         let [lut, bram] = super::PUBLISHED;
         let shares = list

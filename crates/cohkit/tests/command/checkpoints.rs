@@ -40,7 +40,7 @@ fn signal(child: &Child, name: &str) {
 
 #[cfg(unix)]
 #[test]
-fn control_c_and_kill_lose_nothing_that_was_kept() {
+fn interrupt_and_kill_preserve_checkpoints() {
     let model = &model("flash_4.m");
     let whole = output(checking(model, &["--threads", "1"]));
     assert_eq!(whole.status.code(), Some(0), "{}", transcript(&whole));
@@ -112,7 +112,7 @@ fn several_searches_and_components_have_files_of_their_own() {
 }
 
 #[test]
-fn what_cannot_be_resumed_is_refused_with_one_message() {
+fn invalid_checkpoints_are_rejected_with_one_message() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (kept, file) = (at("kept"), at("kept/000-000-000000.checkpoint"));
@@ -166,7 +166,7 @@ fn what_cannot_be_resumed_is_refused_with_one_message() {
 /// files.
 #[cfg(unix)]
 #[test]
-fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_ends() {
+fn checkpoint_folder_in_use_is_rejected() {
     let model = &model("flash_4.m");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kept = folder.path().join("kept");

@@ -40,7 +40,7 @@ fn bash_completes_commands_options_and_their_values() {
 }
 
 #[test]
-fn every_shell_is_told_every_command_and_option_of_its_help() {
+fn completions_cover_every_command_and_option() {
     let help = |arguments: &[&str]| {
         let output = cohkit(arguments).arg("--help").output().expect("starts");
         text(&output.stdout)

@@ -79,7 +79,7 @@ fn everything(folder: &Path, tools: &[Value]) {
 }
 
 #[test]
-fn where_nothing_is_installed_it_tells_what_brings_each() {
+fn doctor_names_the_package_of_each_missing_tool() {
     let (shown, tools) = told(OsStr::new("/nonexistent"));
     for tool in &tools {
         assert_eq!(tool["run"]["there"], false, "{tool}");
@@ -109,7 +109,7 @@ fn where_nothing_is_installed_it_tells_what_brings_each() {
 }
 
 #[test]
-fn where_all_is_installed_it_tells_the_versions() {
+fn doctor_lists_versions_of_installed_tools() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (_, tools) = told(OsStr::new("/nonexistent"));
     everything(folder.path(), &tools);
@@ -129,7 +129,7 @@ fn where_all_is_installed_it_tells_the_versions() {
 }
 
 #[test]
-fn tools_that_misbehave_are_told_of_and_nobody_waits_for_them_long() {
+fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (_, tools) = told(OsStr::new("/nonexistent"));
     everything(folder.path(), &tools);

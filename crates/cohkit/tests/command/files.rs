@@ -14,7 +14,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[test]
-fn a_file_gets_what_standard_output_would() {
+fn file_output_equals_standard_output() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("table.md");
     let shown = cohkit([Path::new("table"), &tiny()])
@@ -179,7 +179,7 @@ fn a_full_disk_is_reported_and_nothing_is_left() {
 /// removed.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_becomes_full_during_a_run_is_reported_and_nothing_is_left() {
+fn full_disk_during_a_run_is_reported_without_leftovers() {
     if !require("mounts") {
         return;
     }

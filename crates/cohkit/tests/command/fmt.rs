@@ -56,7 +56,7 @@ fn standard_input_is_formatted_to_standard_output() {
 }
 
 #[test]
-fn a_file_with_strange_characters_stays_and_others_are_formatted() {
+fn fmt_skips_a_file_with_invalid_characters() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (bad, good) = (
         folder.path().join("bad.coh"),

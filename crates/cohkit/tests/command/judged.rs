@@ -56,7 +56,7 @@ fn simulated<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn messages_name_what_is_sent_to_nobody_and_the_kind_that_has_no_row() {
+fn verdict_names_undeliverable_message_and_missing_row() {
     let sent = "a row of directory cannot be executed: Recall is sent to `none`";
     let simulated = simulated(&[]);
     for command in [&["check"][..], &["litmus", "MP", "--protocol"], &simulated] {
@@ -101,7 +101,7 @@ fn simulations_find_stores_that_are_given_up_late_or_lost() {
 
 /// Regression: litmus tests took the row for one that cannot be executed.
 #[test]
-fn a_row_without_room_waits_whatever_else_it_does() {
+fn row_without_channel_capacity_waits() {
     let (code, printed) = ended(&["check"], "full_queue");
     assert!(!printed.contains("cannot be executed"), "{printed}");
     assert_eq!(code, Some(1));

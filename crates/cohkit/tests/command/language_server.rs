@@ -225,7 +225,7 @@ fn within(text: &str, range: &Value) -> String {
 }
 
 #[test]
-fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
+fn shipped_protocols_resolve_every_name_to_its_declaration() {
     let mut editor = Editor::initialised();
     let mut files = 0;
     for (file, text) in protocols() {
@@ -300,7 +300,7 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
 }
 
 #[test]
-fn where_a_row_stands_it_is_told_as_the_table_has_it() {
+fn hover_on_a_row_shows_its_table_entry() {
     let mut editor = Editor::initialised();
     let mut shown = 0;
     for (file, text) in protocols() {
@@ -358,7 +358,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn of_many_rows_at_a_place_the_first_are_told_and_how_many_more_there_are() {
+fn hover_lists_first_rows_and_counts_the_rest() {
     let mut editor = Editor::initialised();
     let (mut cut, mut bars) = (0, 0);
     for (file, text) in protocols() {
@@ -414,7 +414,7 @@ fn of_many_rows_at_a_place_the_first_are_told_and_how_many_more_there_are() {
 }
 
 #[test]
-fn a_name_and_a_policy_are_told_what_they_are() {
+fn hover_describes_names_and_policies() {
     let mut editor = Editor::initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
@@ -465,7 +465,7 @@ fn a_name_and_a_policy_are_told_what_they_are() {
 }
 
 #[test]
-fn names_are_completed_and_listed_with_what_they_are() {
+fn completion_lists_names_with_their_kind() {
     let mut editor = Editor::initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
@@ -651,7 +651,7 @@ fn a_renaming_that_would_change_the_meaning_is_refused() {
 }
 
 #[test]
-fn files_are_formatted_as_the_command_does() {
+fn server_formats_like_the_fmt_command() {
     let mut editor = Editor::initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let formatted = cohkit_protocol::text::format(&source).expect("it has no strange characters");
@@ -715,7 +715,7 @@ fn each_name_has_a_semantic_token_of_its_kind() {
 }
 
 #[test]
-fn what_is_wrong_is_told_whole() {
+fn diagnostics_are_complete() {
     let mut editor = Editor::initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
@@ -815,7 +815,7 @@ fn what_is_wrong_is_told_whole() {
 }
 
 #[test]
-fn each_text_is_told_of_by_its_own_version_and_the_last_change_counts() {
+fn diagnostics_carry_the_latest_document_version() {
     let (_folder, uri, text) = two_levels();
     let mut editor = Editor::initialised();
     let version = |editor: &mut Editor, uri: &str| {
@@ -852,7 +852,7 @@ fn each_text_is_told_of_by_its_own_version_and_the_last_change_counts() {
 }
 
 #[test]
-fn files_may_have_any_names_and_those_that_are_not_there_lead_nowhere() {
+fn missing_files_have_no_definitions() {
     let (folder, _, text) = two_levels();
     let folder = folder
         .path()
@@ -939,7 +939,7 @@ impl Chance {
 }
 
 #[test]
-fn broken_texts_are_told_what_is_wrong_where_it_is() {
+fn broken_documents_get_positioned_diagnostics() {
     let mut editor = Editor::initialised();
     let texts = protocols();
     let plain = texts
@@ -1032,7 +1032,7 @@ fn two_levels() -> (tempfile::TempDir, String, String) {
 }
 
 #[test]
-fn a_text_that_uses_others_is_read_with_those_beside_it() {
+fn composition_reads_the_protocols_it_uses() {
     let (_folder, uri, text) = two_levels();
     let mut editor = Editor::initialised();
     assert!(editor.open(&uri, &text).is_empty());
@@ -1058,7 +1058,7 @@ fn a_text_that_uses_others_is_read_with_those_beside_it() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
+fn invalid_requests_are_rejected_and_the_server_continues() {
     let mut editor = Editor::initialised();
     let place = json!({ "line": 0, "character": 0 });
     let closed = json!({ "textDocument": { "uri": "file:///closed.coh" }, "position": place });
@@ -1119,7 +1119,7 @@ fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn it_begins_and_ends_in_the_order_of_the_protocol() {
+fn server_enforces_the_lsp_lifecycle() {
     let mut editor = Editor::start();
     let answer = editor.ask("textDocument/hover", json!({}));
     assert_eq!(answer["error"]["code"], -32002, "{answer}");
@@ -1146,7 +1146,7 @@ fn it_begins_and_ends_in_the_order_of_the_protocol() {
 }
 
 #[test]
-fn input_that_is_no_protocol_ends_it_with_a_message() {
+fn invalid_lsp_input_ends_the_server_with_a_message() {
     let endless = "x".repeat(1 << 20);
     for (input, says) in [
         (

@@ -31,7 +31,7 @@ fn files(folder: &Path, name: &str) -> io::Result<BTreeSet<String>> {
 }
 
 #[test]
-fn the_library_is_written_as_it_lies_in_a_checkout() {
+fn written_library_matches_the_checkout() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("new/place");
     let said = transcript(&library(&place));
@@ -70,7 +70,7 @@ fn the_library_is_written_as_it_lies_in_a_checkout() {
 }
 
 #[test]
-fn what_it_tells_to_do_next_works_there() {
+fn printed_next_steps_work_in_the_written_library() {
     if !require("riscv-gcc") {
         return;
     }

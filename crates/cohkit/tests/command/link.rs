@@ -18,7 +18,7 @@ fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
 }
 
 #[test]
-fn published_rates_come_out_by_formula_and_by_driven_ends() {
+fn published_rates_match_formula_and_simulation() {
     // Two ECI links together have 24.04 GiB/s for messages, and 22.62 GiB/s for lines; these are the rates of one.
     let eci = answer(&["eci"]);
     let gib = |rate: f64| (rate * 100.0 / f64::from(1 << 30)).round() / 100.0;
@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_errors() {
 }
 
 #[test]
-fn what_a_link_does_not_have_is_said_with_what_it_has() {
+fn invalid_link_option_lists_valid_values() {
     for (arguments, said) in [
         (["eci", "--lanes", "17"], "eci has 1 to 16 lanes, not 17"),
         (["eci", "--lanes", "0"], "eci has 1 to 16 lanes, not 0"),

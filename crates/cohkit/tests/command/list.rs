@@ -20,7 +20,7 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
 }
 
 #[test]
-fn one_kind_is_listed_alone() {
+fn list_can_be_limited_to_one_kind() {
     let told = |name: &str| {
         let output = cohkit(["list", name]).output().expect("starts");
         (text(&output.stdout), text(&output.stderr))
@@ -36,7 +36,7 @@ fn one_kind_is_listed_alone() {
 }
 
 #[test]
-fn everything_that_ships_is_listed_with_a_line_of_explanation() {
+fn list_describes_every_shipped_item() {
     let all = json(&["list"]);
     let names = |key: &str| -> Vec<String> {
         let things = all[key].as_array().expect("a list");
@@ -76,7 +76,7 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
 }
 
 #[test]
-fn what_ships_is_printed_and_taken_by_its_name() {
+fn shipped_files_are_printed_and_accepted_by_name() {
     for (folder, ending) in [("protocols", ".coh"), ("platforms", ".toml")] {
         for file in files(folder, ending) {
             let written = std::fs::read(format!("../../{folder}/{file}")).expect("it can be read");
@@ -106,7 +106,7 @@ fn what_ships_is_printed_and_taken_by_its_name() {
 }
 
 #[test]
-fn a_dash_is_standard_input() {
+fn dash_reads_standard_input() {
     let given = || File::open(tiny()).expect("it can be read");
     for arguments in [
         &["table", "-"][..],
@@ -136,7 +136,7 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
-fn what_a_number_may_be_is_said_in_words() {
+fn invalid_numbers_are_rejected_with_their_range() {
     for (arguments, says) in [
         (
             &["check", "msi", "--remotes", "9"][..],
@@ -204,7 +204,7 @@ fn a_platform_is_printed_with_its_origins() {
 }
 
 #[test]
-fn an_unknown_name_lists_those_there_are() {
+fn unknown_name_is_rejected_with_the_known_ones() {
     for (arguments, known) in [
         (&["platform", "enzian"][..], "enzian-dc-ddr"),
         (&["sim", "enzian", "random-read"], "enzian-dc-ddr"),

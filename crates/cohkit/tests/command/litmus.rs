@@ -79,7 +79,7 @@ fn shapes_are_run_by_their_names_and_printed() {
 
 /// Threads run on the L1s of clusters: exactly the outcomes that their cores allow are observed.
 #[test]
-fn two_levels_show_what_one_does_in_time_and_in_every_order() {
+fn two_levels_show_the_allowed_outcomes_of_their_cores() {
     let on = ["SB", "--protocol", "../../protocols/two-level.coh"];
     let simulate = |more: &[&str]| litmus(&[&on, &["--simulate", "200"][..], more].concat());
     let (code, shown, _) = simulate(&[]);
@@ -180,7 +180,7 @@ fn the_simulator_shows_and_never_verifies() {
 }
 
 #[test]
-fn json_says_what_is_allowed_and_what_is_found() {
+fn litmus_json_lists_allowed_and_observed_outcomes() {
     let (code, shown, _) = litmus(&[
         "../../litmus/MP.litmus",
         "--protocol",
@@ -203,7 +203,7 @@ fn json_says_what_is_allowed_and_what_is_found() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn input_errors_name_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.litmus");
     std::fs::write(&file, "AArch64 wrong\n{ 0:X1=x; }\n P0 ;\n LDX W0,[X1] ;\n").expect("written");
@@ -259,7 +259,7 @@ fn a_wrong_test_keeps_no_other_from_being_run() {
 /// Regression: of two increments from 0 to 2, both were reported to read 0. A home that performs the stores of caches
 /// does not return the previous value.
 #[test]
-fn what_a_home_performs_cannot_be_read_and_written_at_once() {
+fn home_performed_atomics_without_a_result_are_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("INC.litmus");
     let increment = " MOV W0,#1 | MOV W0,#1 ;\n LDADDAL W0,W2,[X1] | LDADDAL W0,W2,[X1] ;\n";
@@ -285,7 +285,7 @@ fn what_a_home_performs_cannot_be_read_and_written_at_once() {
 }
 
 #[test]
-fn the_shortest_way_to_what_decides_is_drawn() {
+fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
     let mp = "../../ordering/mp.coh";
     let (code, shown, _) = litmus(&["MP+popl+poap", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
@@ -310,7 +310,7 @@ fn the_shortest_way_to_what_decides_is_drawn() {
 }
 
 #[test]
-fn a_test_that_is_not_read_is_not_decided_and_keeps_no_other_from_being_run() {
+fn unreadable_test_does_not_stop_other_tests() {
     let files = [
         "../../litmus/refused/loop.litmus",
         "../../litmus/MP.litmus",
@@ -357,7 +357,7 @@ fn mixes_of_stores_are_tests_of_their_own() {
 
 /// The printed command reproduces the run with the same mix.
 #[test]
-fn a_mix_that_decides_in_the_simulator_is_shown_again() {
+fn reproduce_command_repeats_the_deciding_mix() {
     let runs = ["MP", "--stores", "tb", "--simulate", "200"];
     let (code, shown, _) =
         litmus(&[&runs[..], &["--protocol", "../../ordering/cord.coh"]].concat());
@@ -379,7 +379,7 @@ fn a_mix_that_decides_in_the_simulator_is_shown_again() {
 /// Regression: a protocol whose acquires leave dirty lines of releases in place. `check` returned 1, `litmus` returned
 /// 0.
 #[test]
-fn an_outcome_that_the_guarantee_forbids_ends_with_1_and_is_drawn() {
+fn forbidden_outcome_exits_with_1_and_a_chart() {
     let clflush = "tests/command/clflush.coh";
     let (code, shown, said) = litmus(&["MP+popl+poap", "--protocol", clflush]);
     assert_eq!(code, Some(1), "{shown}{said}");
@@ -421,7 +421,7 @@ fn threads_that_never_end_are_a_violation_with_a_chart() {
 
 /// Regression: states that differ in a location outside the condition were printed and counted as separate outcomes.
 #[test]
-fn outcomes_differ_in_what_is_observed() {
+fn outcomes_differ_only_in_observed_values() {
     let folder = tempfile::tempdir().expect("a folder");
     let shown = |condition: &str| {
         let file = folder.path().join("seen.litmus");
@@ -447,7 +447,7 @@ fn outcomes_differ_in_what_is_observed() {
 }
 
 #[test]
-fn the_exit_code_follows_what_the_file_expects() {
+fn exit_code_follows_the_expectation_of_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let sb = std::fs::read_to_string("../../litmus/SB.litmus").expect("it ships");
     let file = folder.path().join("SB.litmus");

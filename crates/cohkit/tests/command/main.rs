@@ -95,7 +95,7 @@ fn check(arguments: &[&str], expected: Expect) {
 }
 
 #[test]
-fn a_constructed_home_as_text() {
+fn constructed_home_is_printed_as_text() {
     check(
         &["table", "tests/command/tiny.coh"],
         expect![[r#"
@@ -127,7 +127,7 @@ fn a_constructed_home_as_text() {
 }
 
 #[test]
-fn a_remote_as_markdown() {
+fn remote_is_printed_as_markdown() {
     check(
         &[
             "table",

@@ -93,7 +93,7 @@ fn symmetry_changes_counts_and_not_verdicts() {
 }
 
 #[test]
-fn a_dialect_refuses_what_the_other_has() {
+fn dialects_reject_each_others_constructs() {
     let folder = stairs("invariant \"all\" count == 3 || true;");
     let said = |options: &[&str]| check(folder.path(), "stairs.m", options);
     let (code, _, err) = said(&["--dialect", "cmurphi"]);
@@ -134,7 +134,7 @@ fn limits_end_undecided() {
 }
 
 #[test]
-fn an_order_that_matters_ends_undecided_and_can_be_stepped_again() {
+fn order_dependent_model_is_undecided_and_replayable() {
     let folder = stairs(
         "var last: node;\n\
          rule \"look\" begin for n: node do if up[n] then last := n; end; end; end;",
@@ -158,7 +158,7 @@ fn an_order_that_matters_ends_undecided_and_can_be_stepped_again() {
 }
 
 #[test]
-fn files_are_written_and_read_again() {
+fn model_output_files_are_written_and_read_back() {
     let folder = stairs("invariant \"at most two\" count < 3;");
     let options = [
         "--json",
@@ -195,7 +195,7 @@ fn files_are_written_and_read_again() {
 }
 
 #[test]
-fn messages_are_drawn_where_they_are_recognised() {
+fn recognised_messages_are_drawn() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
     let folder = stairs("");
     fs::copy(tests.join("messages.m"), folder.path().join("messages.m")).expect("copied");

@@ -15,7 +15,7 @@ fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_mutant_that_survives_is_told_with_its_number_and_its_text_is_printed() {
+fn surviving_mutant_is_reported_and_printable() {
     let (code, out, _) = told(&["msi", "--number", "80"]);
     assert_eq!(code, Some(1), "{out}");
     assert!(
@@ -30,7 +30,7 @@ fn a_mutant_that_survives_is_told_with_its_number_and_its_text_is_printed() {
 }
 
 #[test]
-fn fates_are_the_same_on_any_number_of_threads() {
+fn mutant_verdicts_are_independent_of_threads() {
     let slice = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
     let ran = ["1", "3"].map(|threads| told(&[&slice[..], &[threads]].concat()));
     assert_eq!(ran[0], ran[1]);
@@ -47,7 +47,7 @@ fn fates_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn what_has_no_such_mutants_or_does_not_hold_itself_is_refused() {
+fn mutants_of_unsuitable_protocols_are_rejected() {
     let (code, _, err) = told(&["msi", "--number", "5000"]);
     assert_eq!(
         (code, err.as_str()),

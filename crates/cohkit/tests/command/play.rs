@@ -9,7 +9,7 @@ use tried_again::tried_again;
 
 /// With two spaces, the host's memory is reported beside the device's lines, with its latency breakdown.
 #[test]
-fn the_hosts_memory_is_told_beside_the_device() {
+fn host_memory_is_reported_beside_the_device() {
     let command = [
         "play",
         "enzian-dc-bram+enzian-cpu-home",
@@ -86,7 +86,7 @@ fn numbers_are_listed() {
 
 /// The mutated protocol retries every store once: the run takes longer, and every store is performed exactly once.
 #[test]
-fn a_protocol_whose_accesses_are_tried_again_is_played() {
+fn applications_run_on_protocols_with_retries() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let again = folder.path().join("again.coh");
@@ -143,7 +143,7 @@ fn a_view_is_given_with_its_rows() {
 
 /// A refused access that is not continued is reported with its agent, address and permission.
 #[test]
-fn what_the_page_table_refuses_is_told() {
+fn refused_translation_is_reported_with_its_access() {
     let locks = [
         "n1sdp-u280",
         "locks",
@@ -183,7 +183,7 @@ fn what_the_page_table_refuses_is_told() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused() {
+fn unsupported_applications_are_rejected() {
     for (arguments, expected) in [
         (
             vec![
@@ -498,7 +498,7 @@ fn a_home_with_a_fault_is_not_played() {
 
 /// A protocol is read with other parameters than its own; invalid parameters are reported.
 #[test]
-fn texts_are_read_with_other_sizes() {
+fn protocols_are_read_with_other_parameters() {
     let play = |more: &[&str]| {
         let base = ["play", "cxl-8x8", "remote-writes", "--protocol"];
         let rest = ["../../ordering/cord.coh", "--with", "releases=2"];
@@ -540,7 +540,7 @@ fn texts_are_read_with_other_sizes() {
 
 /// Application and protocol are each valid, and nothing was found out about either: the command line is at fault.
 #[test]
-fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
+fn application_unsupported_by_the_protocol_is_bad_input() {
     let applications = ["shared-table", "locks", "view", "invalidation", "rpc"];
     for (protocol, lacks) in [
         ("msi-policy", &applications[..]),
@@ -583,7 +583,7 @@ fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
 
 /// An application without end reports which of its parameters would end it, except those that were given.
 #[test]
-fn what_has_no_end_says_which_options_end_it() {
+fn endless_application_names_the_options_that_end_it() {
     let table = [
         "play",
         "enzian-dc-bram",
@@ -605,7 +605,7 @@ fn what_has_no_end_says_which_options_end_it() {
 
 /// Regression: the output stated that nothing had been counted in 0 ns, without a reason.
 #[test]
-fn a_run_that_ends_within_its_warm_up_says_so() {
+fn run_within_warm_up_is_reported() {
     check(
         &[
             "play",
@@ -655,7 +655,7 @@ fn an_application_is_explored_in_every_order_of_events() {
 }
 
 #[test]
-fn what_cannot_be_explored_is_said_with_a_remedy() {
+fn unexplorable_application_is_rejected_with_advice() {
     check(
         &explored(&["invalidation"]),
         expect![[r#"
@@ -702,7 +702,7 @@ fn what_cannot_be_explored_is_said_with_a_remedy() {
 /// Owners confuse their two answers to a request to share, so that memory stays stale: a thread that waits for a lock
 /// never sees its release.
 #[test]
-fn an_application_that_a_protocol_breaks_is_refuted_with_the_way_there() {
+fn application_failure_is_reported_with_its_path() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("mixed.coh");
@@ -738,7 +738,7 @@ fn an_application_that_a_protocol_breaks_is_refuted_with_the_way_there() {
 
 /// Only a constructed home knows the permissions of remotes.
 #[test]
-fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
+fn hand_written_homes_cannot_be_explored() {
     let msi = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/msi.coh");
     let numbers = ["prefetcher", "--protocol", msi];
     let with = ["lines=1", "blocks=0", "block=1", "reads=1"];
@@ -754,7 +754,7 @@ fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
 /// The latency breakdown of the threads' accesses adds up too, and a timeline contains all accesses; results do not
 /// change.
 #[test]
-fn what_threads_wait_for_is_told_and_drawn() {
+fn thread_latency_breakdown_and_timeline_are_complete() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.pftrace");
     let file = file.to_str().unwrap();

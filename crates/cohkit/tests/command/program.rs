@@ -45,7 +45,7 @@ fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
 
 /// Exit code and output, with both engines.
 #[test]
-fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
+fn command_ends_with_the_program_output_and_exit_code() {
     let Some((_base, program)) = compiled() else {
         return;
     };
@@ -89,7 +89,7 @@ fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
 
 /// A stack overflow changes nothing below the stack; `--set` runs the program on the host of a machine.
 #[test]
-fn a_stack_overflow_and_a_wild_jump_are_reported_at_once_with_their_origin() {
+fn stack_overflow_and_wild_jump_report_their_origin() {
     let Some((_base, program)) = compiled() else {
         return;
     };
@@ -124,7 +124,7 @@ fn a_stack_overflow_and_a_wild_jump_are_reported_at_once_with_their_origin() {
 }
 
 #[test]
-fn a_program_reads_what_comes_in_by_standard_input() {
+fn program_reads_standard_input() {
     let Some((_base, program)) = compiled() else {
         return;
     };
@@ -204,7 +204,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_to_the_program_and_of_standard_output_to_the_user() {
+fn full_disk_reaches_the_program_and_full_stdout_the_user() {
     let Some((base, program)) = compiled() else {
         return;
     };
@@ -236,7 +236,7 @@ fn a_full_disk_is_told_to_the_program_and_of_standard_output_to_the_user() {
 
 #[cfg(unix)]
 #[test]
-fn control_c_ends_a_program_and_what_it_has_written_stays() {
+fn interrupt_ends_a_program_and_keeps_its_output() {
     let Some((_base, program)) = compiled() else {
         return;
     };
@@ -276,7 +276,7 @@ fn control_c_ends_a_program_and_what_it_has_written_stays() {
 }
 
 #[test]
-fn what_is_no_program_is_refused_with_the_reason() {
+fn invalid_program_files_are_rejected_with_the_reason() {
     let base = tempfile::tempdir().expect("a temporary folder");
     let file = base.path().join("file");
     let said = || transcript(&run(&file, &[], &[]));

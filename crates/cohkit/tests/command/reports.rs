@@ -163,7 +163,7 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_counterexample_is_stepped_again() {
+fn counterexample_replays() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = faulty(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
@@ -217,7 +217,7 @@ fn turning_away(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn an_access_that_can_never_be_performed_is_told_and_replayed() {
+fn starved_access_is_reported_and_replayed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = turning_away(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
@@ -301,7 +301,7 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
 
 /// Regression: a protocol without rows for evictions was verified without a note.
 #[test]
-fn what_every_cache_does_and_the_text_has_no_row_for_is_named_in_the_verdict() {
+fn verdict_names_missing_eviction_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = changed(folder.path(), "write-through", |text| {
         let row = |line: &&str| line.split('|').nth(1).map(str::trim) != Some("evict");
@@ -537,7 +537,7 @@ fn a_trace_of_another_kind_of_text_is_refused() {
 }
 
 #[test]
-fn results_are_rows_of_csv_and_say_the_same_as_json() {
+fn csv_and_json_results_agree() {
     let told = |form: &str| {
         let output = cohkit(["check", "tests/command/tiny.coh", "../../protocols/msi.coh"])
             .args(["--remotes", "1", form])

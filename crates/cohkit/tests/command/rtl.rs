@@ -6,7 +6,7 @@ use expect_test::expect;
 use std::fs;
 
 #[test]
-fn a_home_is_printed_as_a_package_and_an_image() {
+fn rtl_emit_writes_a_package_and_an_image() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("made/here");
     let emit = |extra: &[&str]| {
@@ -208,7 +208,7 @@ fn names_that_the_package_has_itself_are_refused() {
 }
 
 #[test]
-fn an_unwritable_folder_is_said_to_be_so() {
+fn rtl_emit_reports_an_unwritable_folder() {
     check(
         &[
             "rtl",
@@ -232,7 +232,7 @@ pub(crate) fn built() -> std::path::PathBuf {
 }
 
 #[test]
-fn lockstep_tells_what_was_compared() {
+fn lockstep_reports_comparison_counts() {
     if !require("verilator") {
         return;
     }
@@ -269,7 +269,7 @@ fn lockstep_tells_what_was_compared() {
 
 /// A seed has the same shape alone and among other seeds.
 #[test]
-fn a_seed_alone_has_the_shape_that_it_has_among_others() {
+fn shape_depends_only_on_the_seed() {
     if !require("verilator") {
         return;
     }
@@ -298,7 +298,7 @@ fn a_seed_alone_has_the_shape_that_it_has_among_others() {
 }
 
 #[test]
-fn a_shape_that_there_is_not_is_refused_with_those_that_there_are() {
+fn unknown_shape_is_rejected_with_the_known_ones() {
     let output = cohkit(["rtl", "test", "../../protocols/eci.coh", "--shape", "huge"])
         .output()
         .expect("starts");
@@ -387,7 +387,7 @@ fn applications_play_behind_the_home_in_hardware() {
 }
 
 #[test]
-fn machines_whose_home_is_no_hardware_are_refused() {
+fn machines_without_a_hardware_home_are_rejected() {
     check(
         &["sim", "thunderx1-2s", "random-read", "--home", "rtl"],
         expect![[r#"
@@ -457,7 +457,7 @@ fn machines_whose_home_is_no_hardware_are_refused() {
 
 /// The rows that lockstep can reach are the rows that the checker takes.
 #[test]
-fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
+fn lockstep_reaches_the_rows_that_the_checker_takes() {
     use cohkit_protocol::construct::construct;
     use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
     use cohkit_rtl::rom::{Effect, Rom};
@@ -510,7 +510,7 @@ fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
 }
 
 #[test]
-fn without_verilator_it_is_said_what_to_install() {
+fn missing_verilator_is_reported_with_installation_advice() {
     let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
     let output = command
         .arg(built())
@@ -527,7 +527,7 @@ fn without_verilator_it_is_said_what_to_install() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
+fn unwritable_outputs_are_rejected_before_the_build() {
     let test = |option: &str, file: &str| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
         command.args([option, file, "--build"]);
@@ -560,7 +560,7 @@ fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
 /// A build is used again, unless it is damaged.
 #[cfg(unix)]
 #[test]
-fn what_was_built_is_used_again_unless_it_is_damaged() {
+fn intact_build_is_reused() {
     let out = tempfile::tempdir().expect("a temporary folder");
     // The result is no library, so that the error shows which file is loaded.
     let path = program(
@@ -613,7 +613,7 @@ fn program(name: &str, script: &str) -> tempfile::TempDir {
 
 #[cfg(unix)]
 #[test]
-fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
+fn failed_build_is_reported_without_leftovers() {
     let build = |script: &str| {
         let (path, out) = (program("verilator", script), tempfile::tempdir());
         let out = out.expect("a temporary folder");
@@ -798,7 +798,7 @@ fn seeds_that_do_not_exist_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn without_a_new_enough_yosys_it_is_said_what_to_install() {
+fn outdated_yosys_is_reported_with_installation_advice() {
     let synth = |path: &std::path::Path| {
         let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
         let output = command.env("PATH", path).output().expect("starts");
@@ -858,7 +858,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
 pub(crate) const SYNTHESIS: &str = "cohkit rtl synth protocols/eci.coh --units 1";
 
 #[test]
-fn synthesis_tells_sizes_and_paths() {
+fn synthesis_reports_area_and_paths() {
     if !require("yosys") {
         return;
     }
@@ -897,7 +897,7 @@ fn synthesis_tells_sizes_and_paths() {
 }
 
 #[test]
-fn measurements_hold_their_bars() {
+fn rtl_measurements_meet_their_limits() {
     if !require("verilator") {
         return;
     }
@@ -976,7 +976,7 @@ const SIXTEENTH: [&str; 10] = [
 
 /// The simulated home of `enzian-cohkit` is as fast as the RTL whose timing it has.
 #[test]
-fn the_simulated_home_goes_like_the_rtl() {
+fn simulated_home_is_as_fast_as_the_rtl() {
     if !require("verilator") {
         return;
     }

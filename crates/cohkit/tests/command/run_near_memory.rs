@@ -35,7 +35,7 @@ fn run(folder: &Path, words: &[&str]) -> Output {
 }
 
 #[test]
-fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
+fn channel_violation_names_its_line_and_the_host_continues() {
     if !require("riscv-gcc") {
         return;
     }
@@ -133,7 +133,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
 }
 
 #[test]
-fn races_are_told_with_both_places_and_are_a_no() {
+fn races_name_both_positions_and_fail_the_run() {
     if !require("riscv-gcc") {
         return;
     }
@@ -271,7 +271,7 @@ fn hostile_programs_and_wrong_options_are_refused() {
 /// Reports the position of a program that never ends, and the reason why a program is stopped that uses what it did not
 /// request.
 #[test]
-fn where_programs_stand_that_do_not_end_is_told() {
+fn positions_of_endless_programs_are_reported() {
     if !require("riscv-gcc") {
         return;
     }
@@ -373,7 +373,7 @@ fn where_programs_stand_that_do_not_end_is_told() {
 
 /// A host that sends to a program that has ended, and two cores that store to one line.
 #[test]
-fn waiting_for_ever_and_a_race_of_two_cores_are_reported_with_both_places() {
+fn deadlock_and_two_core_race_name_both_positions() {
     if !require("riscv-gcc") {
         return;
     }

@@ -53,7 +53,7 @@ fn a_shipped_platform_is_the_file_of_its_name() {
 }
 
 #[test]
-fn a_setting_changes_what_it_names() {
+fn setting_changes_its_quantity() {
     let latency = |set: &[&str]| {
         let base = [
             "sim",
@@ -96,7 +96,7 @@ fn the_number_of_caches_can_be_set() {
 
 /// Properties of cores that the command does not state are those of the platform.
 #[test]
-fn a_platform_says_what_its_cores_do() {
+fn core_defaults_come_from_the_platform() {
     let workload = |workload: &str, more: &[&str]| {
         let base = [
             "sim",
@@ -140,7 +140,7 @@ fn a_platform_says_what_its_cores_do() {
 }
 
 #[test]
-fn bad_input_is_said_in_one_message() {
+fn bad_input_gives_one_message() {
     let write = ["enzian-dc-ddr", "random-write"];
     for (arguments, says) in [
         (
@@ -347,7 +347,7 @@ fn a_result_that_cannot_be_written_is_exit_code_4() {
 
 /// The progress bar appears only on a terminal.
 #[test]
-fn nothing_but_the_result_is_printed_where_there_is_no_terminal() {
+fn progress_bar_requires_a_terminal() {
     let (code, _, err) = sim(&["enzian-dc-ddr", "sequential-read", "--region", "64MiB"]);
     assert_eq!((code, err.as_str()), (0, ""));
 }
@@ -404,7 +404,7 @@ fn a_run_without_progress_is_given_up_with_its_chart() {
 
 /// A cache hands its line on and keeps it, so two caches may write.
 #[test]
-fn a_violation_is_told_with_its_chart() {
+fn simulated_violation_is_printed_with_its_chart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
     let good = fs::read_to_string(texts).expect("the text can be read");
@@ -466,7 +466,7 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
 
 /// A home drops write-backs: workloads that only write or only read do not notice it, a workload that does both does.
 #[test]
-fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
+fn lost_write_back_is_found_by_a_later_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
     let good = fs::read_to_string(&text).expect("the text can be read");
@@ -503,7 +503,7 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
 }
 
 #[test]
-fn agents_of_each_kind_do_what_they_are_told() {
+fn each_kind_runs_its_own_workload() {
     let near = "../../protocols/eci-near.coh";
     let json = |more: &[&str]| {
         let base = [
@@ -571,7 +571,7 @@ fn agents_of_each_kind_do_what_they_are_told() {
 const TWO: &str = "../../protocols/two-level.coh";
 
 #[test]
-fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
+fn two_level_statistics_are_separate_and_reproducible() {
     let options = ["--region", "64KiB", "--accesses", "5000"];
     let base = ["sim", "clusters-4x4", "random-mixed", "--protocol", TWO];
     let json = |more: &[&str]| {
@@ -599,7 +599,7 @@ fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
 
 /// Two machines combined, and a composition of both directions: a host and a device cache each other's lines.
 #[test]
-fn both_directions_run_on_two_machines_in_one() {
+fn combined_machines_run_both_directions() {
     const BOTH: &str = "../../protocols/eci-both.coh";
     let machine = "enzian-dc-ddr+enzian-cpu-home";
     let run = [
@@ -767,7 +767,7 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
 
 /// The breakdown has parts and steps; each adds up to the latency, and each gives columns of a table.
 #[test]
-fn where_the_time_goes_is_told_to_the_picosecond() {
+fn latency_breakdown_sums_to_the_picosecond() {
     let asked = [&["sim"], &SHORT[..], &["--explain"]].concat();
     let json = |arguments: &[&str]| without_run(&cohkit(arguments).output().expect("starts"));
     let explained = json(&[&asked[..], &["--json"]].concat());
@@ -817,7 +817,7 @@ fn a_timeline_with_the_name_of_a_text_is_refused() {
 
 /// Regression: 48 cores behind one cache sent no invalidation, and the output did not mention the reason.
 #[test]
-fn a_simulation_says_which_cores_share_a_cache() {
+fn simulation_reports_cores_that_share_a_cache() {
     let few = ["--region", "64KiB", "--accesses", "200"];
     let of = |arguments: &[&str]| {
         let (code, out, err) = sim(&[arguments, &few].concat());
@@ -918,7 +918,7 @@ fn text_fits_a_page_and_begins_with_the_summary() {
 
 /// Regression: half of the latencies of `random-mixed` were 0, as they included stores into write buffers.
 #[test]
-fn latencies_of_loads_and_stores_are_apart() {
+fn load_and_store_latencies_are_reported_separately() {
     let of = |workload: &str, protocol: &str| {
         let run = [
             "enzian-dc-ddr",
@@ -1007,7 +1007,7 @@ fn a_line_that_bounces_is_named_by_its_address() {
 
 /// Regression: a bandwidth counted whole lines where eight bytes were requested.
 #[test]
-fn bytes_asked_for_stand_beside_bytes_moved() {
+fn requested_and_transferred_bytes_are_both_reported() {
     let run = [
         "enzian-dc-bram",
         "random-read",
@@ -1033,7 +1033,7 @@ fn bytes_asked_for_stand_beside_bytes_moved() {
 
 /// Regression: every machine ran ECI, which is for one cache; machines of 512 hosts ran 40 times slower with it.
 #[test]
-fn a_platform_names_the_protocol_that_it_runs() {
+fn platform_names_its_default_protocol() {
     for (platform, protocol) in [
         ("clusters-4x4", "two_level"),
         ("cxl-8x8", "mesi"),

@@ -18,7 +18,7 @@ fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 const MSI: [&str; 2] = ["--protocol", "../../protocols/msi.coh"];
 
 #[test]
-fn counterexamples_are_judged_and_what_is_no_trace_is_said() {
+fn counterexamples_are_judged_and_invalid_traces_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
     let write = |text: &str| std::fs::write(&file, text).expect("it can be written");

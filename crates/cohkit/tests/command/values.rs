@@ -45,7 +45,7 @@ fn simulated<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_type_of_value_reads_the_same_in_all_charts() {
+fn value_types_print_alike_in_all_charts() {
     let charts = [vec!["check", EVERY_TYPE], simulated(EVERY_TYPE, &[])];
     for chart in charts.iter().map(|arguments| violated(arguments)) {
         for words in MESSAGES.into_iter().chain([STATE]) {

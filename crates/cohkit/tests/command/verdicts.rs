@@ -119,7 +119,7 @@ fn a_fault_of_the_construction_is_a_violation_too() {
 }
 
 #[test]
-fn a_limit_leaves_it_undecided() {
+fn state_limit_gives_an_undecided_verdict() {
     check(
         &["check", "tests/command/tiny.coh", "--max-states", "10"],
         expect![[r#"
@@ -159,7 +159,7 @@ fn a_limit_leaves_it_undecided() {
 }
 
 #[test]
-fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
+fn exceeded_capacity_is_undecided_with_a_chart() {
     let msi = shipped("msi.coh");
     let run = |more: &[&str]| {
         cohkit(["check", "--remotes", "2", "--capacity", "1"])
@@ -219,7 +219,7 @@ fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
 }
 
 #[test]
-fn lines_that_share_nothing_are_said_to_be_independent() {
+fn independent_lines_are_noted_in_the_verdict() {
     check(
         &["check", "tests/command/tiny.coh", "--lines", "2"],
         expect![[r#"
@@ -238,7 +238,7 @@ fn lines_that_share_nothing_are_said_to_be_independent() {
 }
 
 #[test]
-fn one_of_a_thing_is_not_many() {
+fn counts_of_one_use_the_singular() {
     check(
         &["check", "tests/command/tiny.coh", "--max-states", "1"],
         expect![[r#"
@@ -267,7 +267,7 @@ fn no_more_threads_than_processors() {
 }
 
 #[test]
-fn what_cannot_complete_is_named_in_words() {
+fn incomplete_requests_are_described() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // The directory does not acknowledge an eviction while another cache shares the line.
     let file = changed(
@@ -295,7 +295,7 @@ fn what_cannot_complete_is_named_in_words() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_bad_input() {
+fn uncheckable_systems_are_bad_input() {
     check(
         &["check", "tests/command/tiny.coh", "--system", "together"],
         expect![[r#"
@@ -388,7 +388,7 @@ fn a_violation_wins_over_an_undecided_verdict() {
 }
 
 #[test]
-fn json_without_run_is_the_same_for_any_number_of_threads() {
+fn json_results_are_independent_of_threads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = forgetful_msi(folder.path());
     let verdicts = |threads: &str| {
@@ -522,7 +522,7 @@ fn control_c_stops_soon_and_leaves_nothing() {
 }
 
 #[test]
-fn random_walks_say_how_to_walk_again() {
+fn random_walks_print_their_reproduce_command() {
     let walks = |steps: &str, more: &[&str]| {
         let arguments = ["check", "tests/command/tiny.coh", "--simulate", steps];
         let output = cohkit([&arguments, more].concat()).output();
@@ -653,7 +653,7 @@ fn random_walks_say_how_to_walk_again() {
 }
 
 #[test]
-fn hash_compaction_says_how_probable_an_omission_is() {
+fn hash_compaction_reports_its_omission_probability() {
     check(
         &["check", "../../models/german.m", "--hash-compaction"],
         expect![[r#"
@@ -684,7 +684,7 @@ fn hash_compaction_says_how_probable_an_omission_is() {
 }
 
 #[test]
-fn what_takes_all_states_is_refused_with_hash_compaction() {
+fn hash_compaction_rejects_options_that_need_all_states() {
     for option in [
         &["--checkpoint", "nowhere"][..],
         &["--resume", "nowhere"],
@@ -702,7 +702,7 @@ fn what_takes_all_states_is_refused_with_hash_compaction() {
 }
 
 #[test]
-fn what_a_text_guarantees_is_judged_by_programs() {
+fn guarantees_are_judged_by_litmus_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = fs::read_to_string(shipped("write-through.coh")).expect("the text can be read");
     let judged_with = |more: &str, options: &[&str]| {
@@ -900,7 +900,7 @@ fn a_text_that_composes_others_is_their_product() {
 /// Two faults that need two caches and two lines at once, in protocols whose systems have only one of both; and one
 /// fault that needs the parameters of the second system.
 #[test]
-fn where_lines_are_joined_two_caches_meet_on_two_lines() {
+fn joined_lines_are_checked_with_two_caches_and_two_lines() {
     for (file, system) in [
         (
             "lines_joined_with_one_remote.coh",
@@ -954,7 +954,7 @@ fn a_posted_store_may_leave_a_state_with_a_copy() {
 
 /// The limit that ended a search is reported with this search's states, not with those of the previous one.
 #[test]
-fn a_limit_on_progress_is_told_with_its_own_states() {
+fn progress_limit_is_reported_with_its_own_state_count() {
     let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
     let output = cohkit(["check", "--max-states", "1000"])
         .arg(so)

@@ -81,7 +81,7 @@ fn replace(file: &Path, text: &str) {
 }
 
 #[test]
-fn it_checks_again_after_each_change_and_goes_on_after_errors() {
+fn watch_rechecks_after_changes_and_errors() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let good = std::fs::read_to_string(tiny()).expect("it can be read");
     let file = folder.path().join("tiny.coh");
@@ -141,7 +141,7 @@ fn a_text_that_is_used_is_watched_too() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused() {
+fn unwatchable_inputs_are_rejected() {
     for (arguments, says) in [
         (&["/dev/stdin"][..], "cannot be watched"),
         (

@@ -44,7 +44,7 @@ fn matches(pattern: &[&str], lines: &[&str]) -> bool {
 }
 
 #[test]
-fn shown_commands_print_what_is_shown() {
+fn documented_commands_print_the_documented_output() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut wrong = String::new();
     let mut commands = 0;
@@ -117,7 +117,7 @@ fn shown_commands_print_what_is_shown() {
 
 /// A block that starts with "```coh FILE" shows rows of that file, which is in the document's folder.
 #[test]
-fn texts_that_are_shown_in_parts_stand_in_their_files() {
+fn excerpts_in_documents_match_their_files() {
     let mut parts = 0;
     for path in documents() {
         let text = std::fs::read_to_string(&path).expect("the document can be read");

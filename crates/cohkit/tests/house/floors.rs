@@ -57,7 +57,7 @@ fn packages() -> Vec<Value> {
 }
 
 #[test]
-fn crates_stand_on_lower_floors() {
+fn crates_depend_only_on_lower_layers() {
     let floor = |name: &str| {
         FLOORS
             .iter()
@@ -81,7 +81,7 @@ fn crates_stand_on_lower_floors() {
 }
 
 #[test]
-fn modules_use_each_other_in_no_circle() {
+fn modules_have_no_cyclic_dependencies() {
     let mut left: BTreeSet<(&str, &str)> = CIRCLES.iter().copied().collect();
     for package in packages() {
         let name = package["name"].as_str().expect("a name");
@@ -118,7 +118,7 @@ fn folders(source: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn a_circle_of_modules_is_seen_however_they_are_named() {
+fn module_cycles_are_found_for_every_import_form() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -18,7 +18,7 @@ fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
+fn missing_tool_fails_a_test_unless_waived() {
     let nowhere = OsStr::new("/nonexistent");
     let all = [
         "rumur",
@@ -54,7 +54,7 @@ fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
 
 #[test]
 #[should_panic(expected = "COHKIT_WITHOUT=cocotb does without it")]
-fn what_is_said_of_a_missing_tool_says_how_to_do_without() {
+fn missing_tool_message_explains_the_waiver() {
     panic!("{}", require::missing("cocotb"));
 }
 
@@ -110,7 +110,7 @@ fn continuous_integration_leaves_nothing_out() {
 /// Set-up on a machine that has only cargo, and where nothing can be installed. It ends at the latest at its search for
 /// Python, so it changes nothing here.
 #[test]
-fn what_cannot_be_installed_ends_the_set_up_in_continuous_integration() {
+fn failed_installation_ends_setup_in_ci() {
     let setup = |ci: &str| {
         let bare = programs(&[("cargo", ""), ("id", "echo 1")]);
         for tool in ["bash", "dirname", "env"] {

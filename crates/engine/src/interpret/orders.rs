@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permutations_come_once_each() {
+    fn each_permutation_is_generated_once() {
         let mut all = vec![vec![0, 1, 2], vec![0, 1]];
         let mut seen = vec![all.clone()];
         while next_of_all(&mut all) {

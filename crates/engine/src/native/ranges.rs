@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_hold_every_result() {
+    fn ranges_contain_every_result() {
         let all = |lo, hi| Range::between(lo, hi);
         let (least, most) = Model::NUMBERS;
         let operands = [
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn unions_keep_what_all_values_share() {
+    fn range_union_keeps_the_common_step() {
         let evens = Range {
             lo: 0,
             hi: 8,

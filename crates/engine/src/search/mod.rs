@@ -742,7 +742,7 @@ mod tests {
     use super::estimate;
 
     #[test]
-    fn what_is_ahead_is_guessed_from_shrinking_levels_alone() {
+    fn only_shrinking_levels_give_an_estimate() {
         // The series 50 + 25 + ... is 100 in all.
         assert_eq!(estimate(&[100, 200, 400, 800]), Some(100));
         assert_eq!(estimate(&[100, 200, 400, 300]), None);

@@ -75,7 +75,7 @@ mod tests {
     use crate::store::hash;
 
     #[test]
-    fn only_what_was_told_is_known() {
+    fn cache_reports_only_inserted_states() {
         let mut recent = Recent::default();
         recent.start(&[7, 7]);
         assert!(recent.knows(hash(&[7, 7]), &[7, 7], 2));

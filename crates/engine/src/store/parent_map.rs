@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn genealogy_is_restored_piece_by_piece_and_none_that_cannot_be() {
+    fn parent_map_restores_valid_pieces_only() {
         let (mut genealogy, mut copy) = (ParentMap::default(), ParentMap::default());
         let parent = |child: u64| {
             if child < 3 {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_told_apart_are_the_same_as_one() {
+    fn parent_map_pieces_equal_one_map() {
         // Children per parent, with parents that have none, in pieces of `piece` parents.
         let children = |parent: u64| (parent * parent / 7 + parent) % 5;
         for piece in [1, 3, 17, 64, 200] {

@@ -37,7 +37,7 @@ mod tests {
     use super::omission_bound;
 
     #[test]
-    fn omissions_are_as_probable_as_equal_signatures() {
+    fn omission_bound_is_the_collision_probability() {
         // With 2^32 states, there are about 2^63 pairs: a probability of about one half.
         assert!((omission_bound(1 << 32) - 0.5).abs() < 1e-9);
         assert!(omission_bound(1_000_000) < 2.8e-8);

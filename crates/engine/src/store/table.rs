@@ -642,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn few_states_are_read_as_a_table_grows() {
+    fn table_growth_reads_few_states() {
         /// Counts the states read.
         #[derive(Default)]
         struct Read(AtomicU32);

@@ -106,7 +106,7 @@ fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64
 proptest! {
     /// The canonical form is in the orbit, and equal for all states of the orbit.
     #[test]
-    fn one_state_stands_for_each_orbit(
+    fn each_orbit_has_one_canonical_state(
         shapes in prop::collection::vec(0u8..18, 1..5),
         sizes in [1u32..5, 1u32..4],
         values in prop::collection::vec(0u32..12, 200),

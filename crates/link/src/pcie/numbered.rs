@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_is_taken_once_and_what_is_lost_is_refused_once() {
+    fn receiver_accepts_once_and_rejects_a_gap_once() {
         let mut receiver = Receiver::default();
         let verdicts = [0, 2, 3, 0, 1, 3, 2].map(|number| receiver.judge(number));
         use Verdict::{Ignore, New, Refuse, Repeated};
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_round() {
+    fn sequence_numbers_wrap_around() {
         let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
         for packet in 0..3 * NUMBERS {
             let number = sender.keep(&packet);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_goes_back_to_what_is_wanted_and_skips_what_has_come() {
+    fn sender_resumes_at_the_acknowledged_packet() {
         let mut sender = Sender::default();
         for packet in 'a'..='e' {
             sender.keep(&packet);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_end_at_boundaries_but_the_last() {
+    fn all_but_the_last_completion_end_at_a_boundary() {
         assert_eq!(answers(0, 512, 256), [256, 256]);
         assert_eq!(answers(0x10, 512, 256), [240, 256, 16]);
         assert_eq!(answers(0x3f, 2, 256), [2]);

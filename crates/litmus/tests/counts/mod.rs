@@ -355,7 +355,7 @@ impl Fault {
 }
 
 #[test]
-fn every_counting_fault_is_refuted_by_the_program_that_it_names() {
+fn every_counting_fault_is_refuted_by_its_named_program() {
     let mut wrong = Vec::new();
     for fault in FAULTS {
         let protocol = fault.protocol();
@@ -374,7 +374,7 @@ fn every_counting_fault_is_refuted_by_the_program_that_it_names() {
 
 #[test]
 #[ignore = "minutes, for `make soak`"]
-fn every_counting_fault_is_refuted_by_the_programs_that_judge_a_guarantee() {
+fn guarantee_programs_refute_every_counting_fault() {
     for fault in FAULTS {
         let protocol = fault.protocol();
         let model = protocol.guarantee.model.expect("a guarantee");
@@ -411,7 +411,7 @@ fn a_release_waits_for_all_acknowledgements() {
 
 /// Programs with livelock: in one protocol if two stores race, in the other always, because a register entry is kept.
 #[test]
-fn a_state_from_which_no_outcome_is_reachable_breaks_a_guarantee() {
+fn livelock_violates_a_guarantee() {
     for text in [
         include_str!("verdicts/m02_partial_livelock.coh"),
         include_str!("verdicts/p01_slot_kept.coh"),

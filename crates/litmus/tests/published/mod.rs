@@ -62,7 +62,7 @@ fn addresses(threads: usize, names: [&str; 4]) -> String {
 const STORE_X: &str = "MOV W0,#1; STR W0,[X1]";
 
 #[test]
-fn armv8_allows_what_is_published_of_it() {
+fn armv8_matches_published_verdicts() {
     const MP_DMB: &str = "MOV W0,#1; STR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]";
     const MP_PO: &str = "MOV W0,#1; STR W0,[X1]; MOV W2,#1; STR W2,[X3]";
     const MP_REL: &str = "MOV W0,#1; STR W0,[X1]; MOV W2,#1; STLR W2,[X3]";
@@ -158,7 +158,7 @@ fn armv8_allows_what_is_published_of_it() {
 }
 
 #[test]
-fn risc_v_allows_what_is_published_of_it() {
+fn risc_v_matches_published_verdicts() {
     const W_FENCE_W: &str = "li x5,1; sw x5,0(x6); fence w,w; sw x5,0(x7)";
     const MP: &str = "1:x5=1 /\\ 1:x8=0";
     const SB: &str = "0:x8=0 /\\ 1:x8=0";
@@ -195,7 +195,7 @@ fn risc_v_allows_what_is_published_of_it() {
 }
 
 #[test]
-fn x86_is_as_published_under_total_store_order() {
+fn x86_matches_published_tso_verdicts() {
     let two: &[Published] = &[
         (
             "SB",
@@ -286,7 +286,7 @@ fn x86_is_as_published_under_total_store_order() {
 
 /// On the classic shapes, Armv8 allows no outcome that `rc` forbids. It allows fewer only on shapes with exchanges.
 #[test]
-fn armv8_and_release_consistency_differ_where_the_documentation_says() {
+fn armv8_and_rc_differ_as_documented() {
     let mut less = Vec::new();
     let small = classic()
         .into_iter()

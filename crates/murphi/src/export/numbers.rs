@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_of_more_bits_if_it_keeps_or_computes_larger_numbers() {
+    fn large_values_and_results_require_more_bits() {
         for (range, claim) in [
             ("0..1000", "n * 1000 + n < 9 & (n << 3) - n >= -n"),
             ("0..2147483647", "n / 2 > -2147483647"),

@@ -91,7 +91,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
 }
 
 #[test]
-fn a_store_waits_for_reads_that_others_have_begun() {
+fn store_before_another_cores_read_ends_is_a_race() {
     for waits in [true, false] {
         let mut races = Races::new(0, 2);
         copy(&mut races, 1, 1, false);
@@ -105,7 +105,7 @@ fn a_store_waits_for_reads_that_others_have_begun() {
 }
 
 #[test]
-fn room_in_a_fifo_orders_only_what_was_taken_before() {
+fn fifo_space_orders_only_earlier_reads() {
     // With two places in the FIFO, the third word reuses the first place and the fourth word the second.
     for (words, races_found) in [(3, 1), (4, 0)] {
         let mut races = Races::new(0, 2);
@@ -126,7 +126,7 @@ fn room_in_a_fifo_orders_only_what_was_taken_before() {
 }
 
 #[test]
-fn a_line_of_a_scratchpad_that_the_host_writes_is_no_copy() {
+fn host_written_scratchpad_line_ends_the_copy_dependency() {
     for writes in [true, false] {
         let mut races = Races::new(1, 2);
         copy(&mut races, 1, 1, false);

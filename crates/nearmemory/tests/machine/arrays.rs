@@ -7,7 +7,7 @@ const HOST: &str = "crates/nearmemory/tests/programs/arrays-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/arrays.c";
 
 #[test]
-fn arrays_are_mapped_filtered_and_reduced_whatever_is_evicted_and_race_nowhere() {
+fn array_operations_survive_evictions_without_races() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -32,7 +32,7 @@ fn arrays_are_mapped_filtered_and_reduced_whatever_is_evicted_and_race_nowhere()
 }
 
 #[test]
-fn what_the_layer_forgets_is_found() {
+fn faults_of_the_array_layer_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -86,7 +86,7 @@ fn what_the_layer_forgets_is_found() {
 }
 
 #[test]
-fn elements_that_would_lie_in_two_parts_are_refused_as_they_are_compiled() {
+fn elements_across_two_parts_fail_to_compile() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -13,7 +13,7 @@ fn programs() -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
+fn host_memory_copies_are_coherent() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -66,7 +66,7 @@ fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
 }
 
 #[test]
-fn what_is_no_memory_cannot_be_lent() {
+fn copy_outside_host_memory_faults() {
     if !require::require("riscv-gcc") {
         return;
     }

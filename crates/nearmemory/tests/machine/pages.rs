@@ -24,7 +24,7 @@ fn cycles(ran: &Ran) -> u64 {
 }
 
 #[test]
-fn each_access_that_misses_takes_a_walk_longer_and_each_hint_that_misses_does_nothing() {
+fn tlb_misses_cost_a_walk_and_drop_prefetches() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -4,7 +4,7 @@ use crate::{compile, require, root, run, run_as, run_watched, RunMode};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 #[test]
-fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
+fn guide_accumulator_is_correct_under_evictions() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -38,7 +38,7 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
 /// pipes between cores. Each blocks on one side only, except that streams and lines between cores block on both.
 /// COHKIT_WORDS sets the number of words that each carries.
 #[test]
-fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
+fn all_pipe_kinds_deliver_once_under_evictions() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -84,7 +84,7 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
 }
 
 #[test]
-fn what_a_line_pipe_between_cores_forgets_is_found() {
+fn faults_of_core_to_core_line_pipes_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -162,7 +162,7 @@ fn programs_do_the_same_without_time() {
 }
 
 #[test]
-fn loads_of_a_line_on_its_way_get_what_was_stored_before_them_and_nothing_behind() {
+fn loads_return_only_stores_before_them() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -176,7 +176,7 @@ fn loads_of_a_line_on_its_way_get_what_was_stored_before_them_and_nothing_behind
 }
 
 #[test]
-fn what_a_host_has_of_the_pipes_of_a_program_before_is_nothing_of_the_next_one() {
+fn pipe_state_is_reset_between_programs() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -210,7 +210,7 @@ fn programs_of_several_sources_have_one_library() {
 }
 
 #[test]
-fn streams_of_four_cores_leave_the_host_room_and_what_a_program_leaves_is_nobodys() {
+fn full_streams_spare_the_host_and_leftovers_are_dropped() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -229,7 +229,7 @@ fn streams_of_four_cores_leave_the_host_room_and_what_a_program_leaves_is_nobody
 }
 
 #[test]
-fn a_core_sends_one_stream_behind_the_other_by_the_same_lines() {
+fn consecutive_streams_reuse_lines() {
     if !require::require("riscv-gcc") {
         return;
     }

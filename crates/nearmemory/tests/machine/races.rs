@@ -45,7 +45,7 @@ fn two_cores_that_store_one_line_race_unless_one_waits() {
 }
 
 #[test]
-fn lines_that_may_be_written_by_half_are_found_without_an_eviction() {
+fn half_written_lines_are_found_without_an_eviction() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -56,7 +56,7 @@ fn lines_that_may_be_written_by_half_are_found_without_an_eviction() {
 }
 
 #[test]
-fn what_a_core_releases_orders_what_comes_behind() {
+fn release_orders_later_host_loads() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -79,7 +79,7 @@ fn what_a_core_releases_orders_what_comes_behind() {
 /// Hand-overs of a line between programs, by number: each is correct as written, and a race if one step is missing or
 /// too early.
 #[test]
-fn each_kind_of_synchronisation_orders_what_it_should_and_no_more() {
+fn each_handover_races_if_a_step_is_missing() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -240,7 +240,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
 }
 
 #[test]
-fn nothing_is_told_of_programs_that_ship() {
+fn shipped_programs_have_no_races() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -315,7 +315,7 @@ const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
 ];
 
 #[test]
-fn each_wait_for_a_copy_that_is_left_out_is_found_where_the_line_is_used() {
+fn missing_copy_wait_is_reported_at_the_use() {
     if !require::require("riscv-gcc") {
         return;
     }

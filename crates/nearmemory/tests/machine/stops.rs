@@ -6,7 +6,7 @@ use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
 
 #[test]
-fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
+fn violation_stops_one_program_and_reports_its_position() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -108,7 +108,7 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
 }
 
 #[test]
-fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stopped() {
+fn locks_hold_host_requests_under_evictions() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -144,7 +144,7 @@ fn a_program_has_ended_once_its_copies_have() {
 }
 
 #[test]
-fn lines_that_several_print_are_whole_and_none_is_lost_whoever_is_stopped() {
+fn printed_lines_are_complete_when_cores_are_stopped() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -168,7 +168,7 @@ fn lines_that_several_print_are_whole_and_none_is_lost_whoever_is_stopped() {
 
 /// Words sent to an ended program are lost, and a sender that waits for room continues.
 #[test]
-fn a_core_that_sends_to_one_that_ends_goes_on() {
+fn sender_to_an_ended_program_continues() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -227,7 +227,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
 }
 
 #[test]
-fn polling_that_ends_late_goes_on() {
+fn late_polling_continues() {
     if !require::require("riscv-gcc") {
         return;
     }

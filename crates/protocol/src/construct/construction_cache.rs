@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_what_is_constructed_and_belongs_to_an_equal_protocol_alone() {
+    fn cached_construction_requires_an_equal_protocol() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
         let (homes, protocol) = (none(), parse(text).unwrap());
         let first = homes.constructed(&protocol, 2).unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_kept_than_a_few() {
+    fn construction_cache_is_bounded() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
         let (homes, mut protocol) = (none(), parse(text).unwrap());
         for number in 0..2 * MOST {

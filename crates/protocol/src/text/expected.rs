@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_completed_in_comments_and_titles() {
+    fn comments_and_titles_have_no_completions() {
         assert_eq!(at("protocol p \"MS^"), None);
         assert_eq!(at("line 64 bytes # of sto^"), None);
     }

@@ -120,7 +120,7 @@ impl Program {
     }
 
     /// Output under QEMU.
-    pub fn by_qemu(&self) -> Vec<u8> {
+    pub fn output_of_qemu(&self) -> Vec<u8> {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("program");
@@ -137,7 +137,7 @@ impl Program {
     }
 
     /// Output under this crate, in single steps.
-    pub fn by_ours(&self) -> Vec<u8> {
+    pub fn output_in_single_steps(&self) -> Vec<u8> {
         self.by(|hart, memory| hart.step(memory))
     }
 

@@ -285,8 +285,8 @@ fn accesses(inst: &Inst) -> bool {
 /// Runs programs under QEMU and this crate. Reports the first program whose results differ.
 pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
     let program = programs(seed, count, length);
-    let ours = program.by_ours();
-    let theirs = program.by_qemu();
+    let ours = program.output_in_single_steps();
+    let theirs = program.output_of_qemu();
     if theirs == ours {
         return Ok(());
     }

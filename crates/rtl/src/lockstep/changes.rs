@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_what_was_learnt_in_the_order_of_a_unit() {
+    fn reported_changes_keep_the_order_of_their_unit() {
         let mut changes = Changes::new(2, None);
         for (cycle, unit, line) in [(0, 0, 8), (1, 1, 9), (2, 0, 10)] {
             changes.learnt(unit, change(line), cycle);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_comes_while_another_waits_is_lost() {
+    fn changes_are_lost_only_while_another_waits() {
         let mut changes = Changes::new(1, Some(10));
         for (line, cycle) in [(1, 0), (2, 10), (3, 11)] {
             changes.learnt(0, change(line), cycle);

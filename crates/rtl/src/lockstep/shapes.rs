@@ -252,7 +252,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn seeds_are_spread_over_all_shapes_and_each_shape_is_another() {
+    fn seeds_cover_all_distinct_shapes() {
         let names: BTreeSet<&str> = (0..SHAPES.len() as u64).map(of_seed).collect();
         assert_eq!(names.len(), SHAPES.len());
         assert!(SHAPES.len() >= 12);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_shape_is_what_the_home_is_where_nobody_says_otherwise() {
+    fn shipped_shape_equals_the_rtl_defaults() {
         let home = crate::proof::right("home.sv");
         let default = |name: &str| {
             let mut lines = home.lines().map(str::trim);

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_where_they_were_put() {
+    fn tag_lookup_finds_inserted_lines() {
         let mut tags = Tags::new(of(2, 4, 2, true));
         for line in 0..8 {
             let slot = tags.vacancy(1, line).unwrap();

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_posted_store_is_performed_once_of_all_messages_that_its_row_has_sent() {
+    fn posted_store_of_several_messages_is_performed_once() {
         let mut stores = OwnStores::new(true);
         stores.sent(OF, 1, false);
         stores.sent(OF, 2, true);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_found_whatever_is_promised() {
+    fn never_written_values_are_found() {
         for ordered in [true, false] {
             let mut old = Old::new(ordered, false);
             old.written(1, 0..1, 1, 7);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_written_in_place_has_words_of_writes_in_any_order() {
+    fn copy_written_in_place_may_hold_any_write() {
         let mut old = Old::new(true, true);
         old.written(1, 0..1, 1, 7);
         old.written(1, 0..1, 2, 8);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_finds_nothing_older_than_it_has_found_or_written() {
+    fn core_never_reads_older_than_its_last_access() {
         let mut old = handed_over(false);
         assert_eq!(old.read((1, false), DATA, (0, 5), 5), Ok(()));
         assert_eq!(old.read((1, false), DATA, (1, 7), 5), Ok(()));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_acquires_from_a_release_finds_what_was_before_it() {
+    fn acquire_observes_stores_before_the_release() {
         for (release, acquires) in [(true, true), (true, false), (false, true)] {
             let mut old = handed_over(release);
             assert_eq!(old.read((1, acquires), FLAG, (1, 9), 0), Ok(()));

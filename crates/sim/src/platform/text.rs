@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn platform_file_errors_name_their_position() {
         let origin = ", origin = \"CCKit, section 4: two links of 12 lanes\" }";
         let links = format!("links = {{ value = 2{origin}");
         let links_as = |value: &str| format!("links = {{ value = {value}{origin}");
@@ -525,7 +525,7 @@ mod tests {
 
     /// A file that is not TOML has an error in every line, of which only the first are reported.
     #[test]
-    fn mistakes_in_the_notation_are_told_up_to_some() {
+    fn syntax_errors_are_reported_up_to_a_limit() {
         for (lines, told) in [
             (1, 1),
             (MOST_MISTAKES, MOST_MISTAKES),
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_below_is_said_by_its_full_name() {
+    fn lower_level_errors_use_full_names() {
         let text = include_str!("../../../../platforms/clusters-4x4.toml");
         let below = |from: &str, to: &str| {
             let (above, below) = text.split_once("\n[below]\n").expect("it has two levels");
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn all_errors_are_told_at_once_in_order() {
+    fn all_errors_are_reported_in_order() {
         let text = TEXT
             .replace("remotes = 1", "remotes = 0")
             .replace("\"3.1ns\"", "\"3.1\"")
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_refused_with_its_place() {
+    fn invalid_toml_is_rejected_with_its_position() {
         let errors = read("name = \n[cache").unwrap_err();
         assert_eq!(errors.len(), 2);
         assert!(errors[0].span.start <= 7, "{errors:?}");

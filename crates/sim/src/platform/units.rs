@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_number_is_said() {
+    fn number_errors_are_explained() {
         for (text, unit, said) in [
             (
                 "70",
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_back() {
+    fn printed_quantities_round_trip() {
         for value in [
             0,
             1,

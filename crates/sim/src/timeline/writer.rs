@@ -447,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_short_as_they_can_be() {
+    fn varints_have_minimal_length() {
         let mut bytes = Bytes::default();
         bytes.number(1, 300);
         bytes.bytes(3, b"ab");
@@ -472,7 +472,7 @@ mod tests {
 
     /// Both encoders of numbers give the same bytes, and no more than necessary.
     #[test]
-    fn numbers_of_events_are_those_of_other_packets() {
+    fn event_varints_match_packet_varints() {
         let edges = (0..64).flat_map(|bit| {
             let power = 1u64 << bit;
             [power - 1, power, power + 1, power | 0x5a5a]
@@ -492,7 +492,7 @@ mod tests {
 
     /// In runs of any length, each time is in exactly one interval.
     #[test]
-    fn stretches_keep_all_time() {
+    fn each_time_is_in_exactly_one_interval() {
         let mut stretches = Stretches::default();
         let mut sum = 0;
         for number in 0..3_000 {

@@ -156,13 +156,13 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
 }
 
 /// Returns the shipped platforms with one caching agent.
-pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
+pub fn single_cache_platforms() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().all_remotes() == 1)
 }
 
 /// Returns the shipped platforms with one level of caches of one kind, without framed links and without meshes of
 /// hosts.
-pub fn of_one_level() -> impl Iterator<Item = &'static str> {
+pub fn single_level_platforms() -> impl Iterator<Item = &'static str> {
     let simple = |platform: &Platform| {
         platform.below.is_none()
             && platform.agents.is_empty()

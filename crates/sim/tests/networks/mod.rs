@@ -120,7 +120,7 @@ fn full_input_queues_that_wait_for_each_other_deadlock() {
 }
 
 #[test]
-fn a_message_that_is_taken_makes_room_for_what_its_row_sends() {
+fn consumed_message_frees_capacity_for_its_sends() {
     let setup = |seed| {
         let mut setup = crowded(TO_ITSELF, (1 + (seed % 2) as u16, 1), seed);
         setup.workload.mix = vec![(Access::Evict, 1)];
@@ -164,7 +164,7 @@ fn no_more_messages_are_in_flight_than_there_is_room_for() {
 /// Messages of one sender about different lines use different links of two links of ECI, so that some arrive out of
 /// order.
 #[test]
-fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
+fn framed_links_preserve_sender_order() {
     for seed in seeds(10) {
         let mut setup = crowded(TWO_NETWORKS, (2, 4), seed);
         for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
@@ -180,7 +180,7 @@ fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
 
 /// A unit of the home has one coherence transaction in flight if nothing shares an input queue.
 #[test]
-fn a_transaction_does_not_wait_for_one_whose_answer_is_behind_it() {
+fn transactions_do_not_wait_for_queued_answers() {
     for seed in seeds(20) {
         let mut setup = crowded(TURNED_AWAY, (3, 4), seed);
         (
@@ -236,7 +236,7 @@ system one { remotes 1; lines 2 }
 "#;
 
 #[test]
-fn a_copy_that_goes_before_a_store_waits_for_room() {
+fn eviction_before_a_store_waits_for_capacity() {
     let mut waited = 0.0;
     for seed in seeds(20) {
         let mut setup = crowded(COPY_GOES_FIRST, (1, 3), seed);
@@ -251,7 +251,7 @@ fn a_copy_that_goes_before_a_store_waits_for_room() {
 }
 
 #[test]
-fn a_local_operation_begins_when_there_is_room_for_what_its_row_sends() {
+fn local_operation_waits_for_channel_capacity() {
     let mut waited = 0.0;
     for seed in seeds(20) {
         let mut setup = crowded(LOCAL_ROOM, (2, 2), seed);

@@ -27,7 +27,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64, of: Option<Translation>) -> S
 }
 
 #[test]
-fn applications_with_virtual_addresses_do_the_same_and_take_longer() {
+fn virtual_addresses_only_slow_applications() {
     let mut ends = [0; 2];
     let mut told = [0.0; 2];
     for seed in seeds(30) {
@@ -241,9 +241,12 @@ fn probes(seed: u64, forgoes: u32, other: u32) -> Setup {
 }
 
 #[test]
-fn applications_are_told_what_is_refused_and_go_on() {
+fn applications_are_notified_of_refusals_and_continue() {
     for seed in seeds(20) {
-        let played = plays("applications_are_told", &probes(seed, 1, 0));
+        let played = plays(
+            "applications_are_notified_of_refusals_and_continue",
+            &probes(seed, 1, 0),
+        );
         // One fault per refused line; four for the load that extends into the absent page.
         assert_eq!(get(&played, "translation_faults"), 9.0);
     }
@@ -251,14 +254,14 @@ fn applications_are_told_what_is_refused_and_go_on() {
 
 /// Two concurrent applications are each notified of their own words, with their own tags.
 #[test]
-fn side_by_side_each_is_told_of_its_own_words() {
+fn combined_applications_see_only_their_own_words() {
     for seed in seeds(6) {
         let mut setup = probes(seed, 1, 0);
         let play = setup.play.as_mut().unwrap();
         let both = vec![play.scenario.clone(), play.scenario.clone()];
         play.scenario = Arc::new(Several::new(both).unwrap());
         setup.workload.cores = 2;
-        let played = plays("side_by_side", &setup);
+        let played = plays("combined_applications_see_only", &setup);
         assert_eq!(get(&played, "translation_faults"), 18.0);
     }
 }
@@ -298,7 +301,7 @@ fn a_run_ends_with_its_programs() {
 
 /// A thread no longer waits for a refused word, however long it continues.
 #[test]
-fn what_was_refused_is_waited_for_no_more() {
+fn refused_word_is_no_longer_awaited() {
     #[derive(Clone)]
     struct Waits(u32, u32);
     impl Thread for Waits {
@@ -345,7 +348,7 @@ fn what_was_refused_is_waited_for_no_more() {
     of.absent = given(1);
     let mut setup = machine(Arc::new(Waits(0, 0)), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
-    assert!(plays("what_was_refused", &setup).end > 3 * SECOND);
+    assert!(plays("refused_word_is_no_longer_awaited", &setup).end > 3 * SECOND);
 }
 
 /// Bus transfers use physical addresses: they reach words that threads have written even if the page is absent for
@@ -409,7 +412,7 @@ fn transfers_are_not_translated() {
 }
 
 #[test]
-fn an_application_that_does_not_go_on_says_why() {
+fn failed_application_reports_its_refusal() {
     let (kind, said) = failure(&probes(0, 0, 0));
     assert_eq!(kind, FailureKind::Refused);
     assert_eq!(
@@ -436,7 +439,7 @@ fn equal_seeds_give_equal_refusals() {
 
 /// A shipped application reports a refused access, and so does a thread with virtual addresses.
 #[test]
-fn what_ships_says_what_was_refused() {
+fn shipped_applications_report_refused_accesses() {
     let gather = Gather {
         threads: 1,
         nodes: 4,

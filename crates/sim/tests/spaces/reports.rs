@@ -9,7 +9,7 @@ use cohkit_sim::timeline::Filter;
 /// The latency breakdown covers each space. Its parts agree with the measured latencies, and enabling it changes no
 /// result.
 #[test]
-fn the_time_of_accesses_is_told_of_both_spaces() {
+fn latency_breakdown_covers_both_spaces() {
     let mut told = [0; 2];
     for seed in seeds(12) {
         let setup = machine(Arc::new(mixed(seed)), seed);
@@ -17,7 +17,7 @@ fn the_time_of_accesses_is_told_of_both_spaces() {
             let host = of.host.take().expect("there are two spaces");
             [of, *host]
         };
-        let plain = apart(plays("the_time", &setup).statistics());
+        let plain = apart(plays("latency_breakdown_covers_both_spaces", &setup).statistics());
         let watched = play_watched(&setup, None, &mut |_| true);
         let watched = apart(watched.expect("it runs").statistics);
         for ((mut its, plain), told) in watched.into_iter().zip(plain).zip(&mut told) {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_admission_a_remote_has_what_is_not_there_or_more_than_is_lent() {
+    fn weak_admission_violates_data_value_or_inclusion() {
         assert_eq!(broken(|_| ()), None);
         let admits = |right: Right| {
             move |system: &mut System| {

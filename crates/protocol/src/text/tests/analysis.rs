@@ -69,7 +69,7 @@ fn a_text_that_uses_others_has_names_too() {
 }
 
 #[test]
-fn an_error_in_one_row_costs_the_names_of_that_row_alone() {
+fn row_error_loses_only_the_names_of_its_row() {
     for text in [ECI, MSI] {
         let whole = analyse(text);
         let mut broken = 0;
@@ -102,7 +102,7 @@ fn an_error_in_one_row_costs_the_names_of_that_row_alone() {
 }
 
 #[test]
-fn a_text_cut_anywhere_keeps_what_is_before() {
+fn truncated_text_keeps_its_earlier_names() {
     for end in (0..ECI.len())
         .filter(|&end| ECI.is_char_boundary(end))
         .step_by(7)

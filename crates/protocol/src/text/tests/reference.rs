@@ -60,7 +60,7 @@ fn the_examples_are_good() {
 }
 
 #[test]
-fn the_productions_are_those_of_the_parser() {
+fn grammar_productions_match_the_parser() {
     let mut used = BTreeSet::new();
     for example in blocks("coh") {
         let mut sink = Sink::default();

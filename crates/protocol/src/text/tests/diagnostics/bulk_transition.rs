@@ -80,7 +80,7 @@ fn goals_speak_of_one_line() {
 }
 
 #[test]
-fn what_promises_no_single_writer_has_no_part_in() {
+fn policies_exclude_guarantee_none() {
     let text = format!("{POLICY}%file%\n");
     check(
         &text,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_used_is_there() {
+fn missing_parts_of_compositions() {
     text(expect![[r#"
           protocol both
           use "eci.coh" as far

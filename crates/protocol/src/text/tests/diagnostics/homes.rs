@@ -38,7 +38,7 @@ fn homes(place: &str, case: Expect) {
 }
 
 #[test]
-fn what_a_row_about_no_line_may_do() {
+fn invalid_actions_of_lineless_rows() {
     homes(
         "cache",
         expect![[r#"
@@ -131,7 +131,7 @@ fn homes_as_values() {
 }
 
 #[test]
-fn where_homes_and_registers_do_not_fit() {
+fn misplaced_homes_and_registers() {
     homes(
         "channels",
         expect![[r#"

@@ -75,7 +75,7 @@ fn ends_that_share_rows() {
     );
 }
 #[test]
-fn what_variables_begin_with() {
+fn initial_values_of_variables() {
     kinds(
         "variables",
         expect![[r#"
@@ -101,7 +101,7 @@ fn what_variables_begin_with() {
     );
 }
 #[test]
-fn what_stays_behind() {
+fn invalid_message_orders() {
     kinds(
         "channels",
         expect![[r#"

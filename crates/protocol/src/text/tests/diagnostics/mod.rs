@@ -216,7 +216,7 @@ fn every_kind_of_diagnostic_has_a_case() {
 }
 
 #[test]
-fn texts_that_are_none() {
+fn inputs_that_are_no_protocol() {
     let codes = |text: &str| {
         parse(text)
             .expect_err("not a protocol")
@@ -238,7 +238,7 @@ fn texts_that_are_none() {
 }
 
 #[test]
-fn at_any_place_a_text_can_end() {
+fn truncation_at_any_position() {
     // Only the systems at the end can be missing without an error.
     let (needed, _) = ECI.split_once("system").expect("the text has systems");
     let complete = needed.trim_end().len();
@@ -301,7 +301,7 @@ fn tables_that_are_too_large() {
 }
 
 #[test]
-fn texts_as_long_as_they_can_be() {
+fn texts_of_maximum_length() {
     let filled = |piece: &str| {
         let mut text = ROWS.replace("%file%", "").replace("%home%", "");
         for place in ["channels", "messages", "states", "variables"] {
@@ -344,7 +344,7 @@ fn texts_as_long_as_they_can_be() {
 }
 
 #[test]
-fn a_diagnostic_as_it_is_shown() {
+fn rendered_diagnostic() {
     let text = ROWS
         .replace("%remote%", "J | laod | send Get | W")
         .replace("%file%", "");
@@ -398,7 +398,7 @@ fn lines_and_columns_count_from_one() {
 
 /// A Murphi model passed as a protocol file gave fifty errors, one for each unknown character.
 #[test]
-fn another_language_is_told_once() {
+fn foreign_language_is_reported_once() {
     let shown = |text: &str| -> Vec<String> {
         let diagnostics = parse(text).expect_err("an error");
         let all = diagnostics.iter();
@@ -422,7 +422,7 @@ fn another_language_is_told_once() {
 
 /// Operators and comments of other languages are answered with the protocol language's equivalent.
 #[test]
-fn words_of_other_languages_are_told_as_they_are_written_here() {
+fn foreign_operators_get_their_equivalent() {
     let told = [
         (
             "I | store if flag && n == 0 | send Get | W",

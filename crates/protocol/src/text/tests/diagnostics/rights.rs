@@ -37,7 +37,7 @@ fn conditions_of_rights() {
 }
 
 #[test]
-fn conditions_that_are_none() {
+fn invalid_permission_conditions() {
     check(
         ROWS,
         "states",
@@ -66,7 +66,7 @@ fn too_many_values() {
 }
 
 #[test]
-fn rows_of_states_whose_right_depends_on_variables() {
+fn rows_of_states_with_conditional_permission() {
     let others = [
         (
             "states",
