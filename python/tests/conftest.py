@@ -1,4 +1,4 @@
-"""What the tests share: the repository, and the native command beside this Python."""
+"""Share the repository, and the native command beside this Python."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
 
 @cache
 def tools() -> dict[str, dict[str, Any]]:
-    """Give what `cohkit doctor` tells of each tool that tests may need, by its name."""
+    """Give the answer of `cohkit doctor` for each tool that tests may need, by its name."""
     command = [str(Path(sys.executable).parent / "cohkit"), "doctor", "--json"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {tool["name"]: tool for tool in json.loads(told)["tools"]}

@@ -32,7 +32,7 @@ FAULT = "single writer: another agent still has read or write permission"
 
 @pytest.fixture
 def broken(root: Path, tmp_path: Path) -> Path:
-    """Give a text whose caches keep shared copies that they are told to invalidate."""
+    """Give a protocol file whose caches keep shared copies in spite of an invalidation."""
     text = (root / "protocols/msi.coh").read_text()
     changed = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
     assert changed != text

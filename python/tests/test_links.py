@@ -1,4 +1,4 @@
-"""What one gets of a link is what the command says."""
+"""Link rates from Python agree with those of the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Litmus tests from Python: the same answers as the command's, and what is wrong told in Python's ways."""
+"""Litmus tests from Python: the same answers as the command's, and errors as Python exceptions."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyP
     asked: list[ProgramRun] = []
 
     def taken(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
-        """Stand for plays that take long unless each table has so many entries."""
+        """Replace runs by ones that take long unless each table has this number of entries."""
         asked.extend(runs)
         times = {}
         for run in runs:

@@ -481,7 +481,7 @@ class Probing(cohkit.Scenario):
 
 
 def refusing(before: str) -> dict[str, str | int]:
-    """Of two pages one may only be read, of four one is not there."""
+    """One of two pages is read-only, one of four is absent."""
     return {f"{before}translation.{name}": value for name, value in (("used", 1), ("read_only", 2), ("absent", 4))}
 
 
