@@ -1,4 +1,4 @@
-"""Nothing public is without a worked example, and what the package ships is what the repository has."""
+"""Checks of the repository: worked examples of everything public, first pages of crates, shipped files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import contextlib
 import doctest
 import importlib
 import inspect
+import itertools
 import json
 import os
 import pty
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from conftest import Command
 
 EXAMPLE_FREE = {"Composition", "Error", "Protocol", "__version__", "types"}
+CRATES = sorted(path.parent.parent for path in Path(__file__).resolve().parents[2].glob("crates/*/src/lib.rs"))
 
 
 @pytest.mark.parametrize("name", sorted(set(cohkit.__all__) - EXAMPLE_FREE))
@@ -199,3 +202,56 @@ def test_an_old_method_does_what_the_new_one_does_and_warns(root: Path) -> None:
         assert machine.changed({"cores.used": 4})["cores.used"] == 4
     assert [warning.filename for warning in warned] == [__file__]
     assert "| `cohkit.Machine.changed` | `cohkit.Machine.with_settings` |" in (root / "CHANGELOG.md").read_text()
+
+
+def first_page(crate: Path) -> tuple[str, list[tuple[str, str]]]:
+    """Return the prose of a crate's first page, and its fenced blocks as (attributes, contents)."""
+    lines = (crate / "src/lib.rs").read_text().splitlines()
+    page = "\n".join(line[3:].removeprefix(" ") for line in itertools.takewhile(lambda line: line[:3] == "//!", lines))
+    fence = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return fence.sub("", page), fence.findall(page)
+
+
+def dependencies(crate: Path) -> set[str]:
+    """Return the crates of the workspace that a crate depends on, directly and indirectly."""
+    table = tomllib.loads((crate / "Cargo.toml").read_text())["dependencies"]
+    direct = {name.removeprefix("cohkit-") for name in table if re.match("cohkit(-|$)", name)}
+    return direct.union(*(dependencies(crate.parent / name) for name in direct))
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
+def test_first_page_of_a_crate_has_purpose_boundary_and_example(crate: Path) -> None:
+    prose, blocks = first_page(crate)
+    purpose = prose.split("\n\n")[0]
+    assert len(purpose.split()) > 4
+    assert purpose.endswith(".")
+    boundary = re.findall(r"(?:The crate|It) does not know ([^.]+)", prose)
+    assert len(boundary) == 1
+    names = {path.name for path in CRATES} - {crate.name}
+    unknown = names if "any other crate" in boundary[0] else names & set(re.findall(r"`([\w-]+)`", boundary[0]))
+    assert unknown & dependencies(crate) == set()
+    # Rustdoc runs a block without attributes, unless the crate has no doctests.
+    is_library = tomllib.loads((crate / "Cargo.toml").read_text()).get("lib", {}).get("doctest", True)
+    assert "" in [attributes for attributes, _ in blocks] or not is_library
+    if not is_library:
+        [(language, example)] = blocks
+        assert language == "python"
+        runner = doctest.DocTestRunner()
+        runner.run(doctest.DocTestParser().get_doctest(example, {}, crate.name, None, 0))
+        assert (runner.failures, runner.tries > 0) == (0, True)
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
+def test_links_of_a_first_page_have_a_target(crate: Path) -> None:
+    prose, _ = first_page(crate)
+    definition = re.compile(r"^\[`([^`]+)`\]: (\S+)$", re.MULTILINE)
+    targets = dict(definition.findall(prose))
+    root, *others = [
+        set(re.findall(r"\w+", re.sub(r"//.*", "", path.read_text())))
+        for path in [crate / "src/lib.rs", *crate.glob("src/**/*.rs")]
+    ]
+    for text, target in re.findall(r"\[`([^`]+)`\](?:\(([^)]+)\))?", definition.sub("", prose)):
+        link = target or targets.get(text, text)
+        first, *_, last = re.sub(r"^\w+@|[!()]+$", "", link).split("::") * 2
+        assert first in root or first.removeprefix("cohkit_") in dependencies(crate), link
+        assert first not in root or any(last in words for words in others), link

@@ -1,8 +1,24 @@
 //! The compiled half of the Python package: the private module `cohkit._cohkit`.
 //!
-//! It returns the JSON of the command's `--json`, made by the same functions, as text.
-//! Plain Python (types, exceptions, frames, experiments) is in `python/cohkit`.
-//! Long work runs outside of the interpreter, which continues and can be interrupted.
+//! Its functions and classes, such as `check`, `table` and `Protocol`, return the JSON of the command's `--json` as
+//! text, made by the same functions. Long work runs outside of the interpreter, which continues and can be interrupted.
+//!
+//! The crate does not know the exceptions, frames and experiments of the public package: these are plain Python, in
+//! `python/cohkit`.
+//!
+//! The module runs only in an interpreter, so no Rust doctest can link it. The tests of the Python package run this
+//! example:
+//!
+//! ```python
+//! >>> import json
+//! >>> import cohkit
+//! >>> from cohkit import _cohkit
+//! >>> msi = _cohkit.Protocol(cohkit.shipped("msi").text, "msi.coh")
+//! >>> table = json.loads(_cohkit.table(msi, home=False, merged=True))
+//! >>> table["states"], table["rows"][0]["actions"]
+//! (11, ['send GetS'])
+//!
+//! ```
 
 mod composition;
 mod exploration;

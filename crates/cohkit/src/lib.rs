@@ -1,9 +1,11 @@
 //! The `cohkit` command as a library: options in, text and an [`ExitStatus`] out.
+//!
+//! [`run`] executes one command line on the streams of a [`Console`].
 //! The Python package uses [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`],
 //! [`simulate`] and [`tabulate`], which take a [`Source`] and return plain values.
 //!
-//! This crate is the user interface: options, files, exit codes.
-//! Coherence is deliberately left to the crates below.
+//! The crate is the user interface: options, files, exit codes.
+//! It does not know coherence, which the crates below define, or `cohkit-python`, which is built on it.
 //!
 //! ```
 //! use cohkit::{run, Console, ExitStatus, Terminal};
@@ -11,7 +13,7 @@
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
 //! let mut console = Console::new(&mut out, &mut err, Terminal::default(), cohkit::interrupt::never());
 //! assert_eq!(run(["cohkit", "--version"], &mut console), ExitStatus::Success);
-//! assert!(out.starts_with(b"cohkit "));
+//! assert_eq!(out, format!("cohkit {}\n", env!("CARGO_PKG_VERSION")).into_bytes());
 //! ```
 
 mod check;
