@@ -234,3 +234,8 @@ def test_versions_of_this_repository_agree(root: Path) -> None:
     for name in ("workspace", "lock", "pyproject", "citation"):
         assert found[name][0] == "pass", found[name]
     assert found["records"][0] in ("pass", "skip"), found["records"]
+    # The first section of the changelog is about the version, with a date once it is released.
+    version = found["citation"][1]
+    heading = re.search(r"^## (.*)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heading
+    assert re.fullmatch(re.escape(version) + r" - (Unreleased|\d{4}-\d\d-\d\d)", heading[1])

@@ -1,6 +1,6 @@
 // The home of back_invalidate: what its protocol ROM speaks of.
 //
-// Generated from back-invalidate.coh by `cohkit rtl emit back-invalidate.coh --out .`, Cohkit 0.1.0; do not edit.
+// Generated from back-invalidate.coh by `cohkit rtl emit back-invalidate.coh --out .`, Cohkit 9.9.9; do not edit.
 
 package back_invalidate_pkg;
   // States of a line. The first is that of lines which the directory does not hold.

@@ -1,6 +1,6 @@
 // The home of eci: what its protocol ROM speaks of.
 //
-// Generated from eci.coh by `cohkit rtl emit eci.coh --out .`, Cohkit 0.1.0; do not edit.
+// Generated from eci.coh by `cohkit rtl emit eci.coh --out .`, Cohkit 9.9.9; do not edit.
 
 package eci_pkg;
   // States of a line. The first is that of lines which the directory does not hold.
