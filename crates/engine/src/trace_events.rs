@@ -1,7 +1,8 @@
 //! Stories: charts of a path through a model, made by the model's author.
 //!
 //! The engine knows no messages. The author of a model knows its events, and gives it a
-//! [`TraceRenderer`](crate::model::Teller). The stories of this renderer receive the events of the rules, and every state.
+//! [`TraceRenderer`](crate::model::TraceRenderer). The stories of this renderer receive the events of the rules, and
+//! every state.
 
 use crate::number::Number;
 use cohkit_base::sequence::Sequence;

@@ -1,8 +1,8 @@
 //! Murphi front end: reads Murphi texts as models, and prints models for an independent checker.
 //!
-//! [`lexer`] cuts the text into tokens, [`parser`] builds a syntax tree with source positions ([`ast`]), and [`lower`]
-//! checks names and types and makes the [`Model`]. Each step continues after an error, so that one run reports all
-//! errors. [`print`] is the reverse.
+//! [`read`] makes a [`Model`] of a text in three steps: the lexer cuts the text into tokens, the parser builds a syntax
+//! tree with source positions, and the lowering checks names and types. Each step continues after an error, so that one
+//! run reports all errors. [`print()`] is the reverse.
 //!
 //! The front end accepts every text that either of the language's two checkers accepts. Where these disagree, a
 //! [`Dialect`] selects one. Reals, probabilities and functions in C++ are rejected by name; functions that change the

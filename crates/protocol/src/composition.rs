@@ -2,7 +2,8 @@
 //!
 //! Each used file is a protocol over a space of its own. Two spaces share nothing: no line, no channel, no memory.
 //! Their joint behaviour is therefore the product of the parts, and so is the state space. The exception is a home that
-//! is backed by ([over](Over)) a cache of another protocol: its memory is that cache's copy, which makes two levels.
+//! is backed by a cache of another protocol ([`LevelBinding`]): its memory is that cache's copy, which makes two
+//! levels.
 
 use crate::protocol::{Protocol, System};
 use crate::remotes::KindId;

@@ -7,7 +7,7 @@
 //! 1. [`environment`]: the remote's rules and the channels as an automaton, silent to the home;
 //! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts that a policy reads;
 //! 3. [`program`]: the policy as a controller that reads these facts through tables;
-//! 4. [`explore`]: every state the home can reach, with the faults found on the way;
+//! 4. [`mod@explore`]: every state the home can reach, with the faults found on the way;
 //! 5. [`table`] and [`names`]: states with indistinguishable futures are merged and named;
 //! 6. [`drain`]: quiescence is reachable from every state without new spontaneous actions;
 //! 7. [`explain`]: for every fault, the message sequences that show it.
