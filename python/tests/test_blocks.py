@@ -1,4 +1,4 @@
-"""Blocks of the RTL, each by itself in Verilator, driven by cocotb as hardware/blocks/block_tests.py says."""
+"""RTL blocks simulated by Verilator and driven by cocotb: `hardware/blocks/block_tests.py` has the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that compose protocols: what they are, and what is done with them as with a protocol."""
+"""Compositions of protocols: parsing, checking, simulation and sweeps, with the results of the command."""
 
 from __future__ import annotations
 

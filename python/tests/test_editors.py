@@ -1,4 +1,4 @@
-"""The extension for VS Code: its grammar cuts texts in VS Code's own program, its client tells what the server does."""
+"""The extension for VS Code: its grammar, executed by VS Code's own tokenizer, and its language client."""
 
 from __future__ import annotations
 

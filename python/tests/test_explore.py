@@ -208,9 +208,7 @@ def test_changed_protocol_file_is_reloaded(address: str, broken: Path, root: Pat
     assert got(f"{address}wrong")["all"]
 
 
-def test_help_example_serves_until_ctrl_c_and_busy_port_is_rejected(
-    root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     help_lines = cohkit_command("explore", "--help").stdout.splitlines()
     assert [line for line in help_lines if len(line) > 80] == []

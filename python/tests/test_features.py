@@ -1,4 +1,4 @@
-"""The matrix of features says what the commands do, and what it names is there."""
+"""The feature matrix in `docs/features.md` agrees with the commands, and its evidence exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published results beside the predictions that were made blind, and throughputs that are judged steady."""
+"""Published results beside blind predictions, and the decision whether a throughput is steady."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_throughput_before_the_first_write_back_is_not_steady(
     assert "<!-- not steady -->" in (tmp_path / "cckit-fig6.svg").read_text()
 
 
-def test_throughput_of_a_short_simulation_with_full_caches_is_steady() -> None:
+def test_throughput_with_full_caches_is_steady() -> None:
     [write] = [point for point in cckit_fig6._points() if point.name == "DC+DDR, sequential write"]  # noqa: SLF001
     small: Point = write._replace(request={**write.request, "set": {"cache.sets": 64}})
     measured = PointExperiment([small], "GiB/s", cckit_fig6._throughput, steady=cckit_fig6._steady)  # noqa: SLF001

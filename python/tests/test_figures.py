@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SMALL = Conditions(accesses=20_000)
 
 
-def test_each_latency_is_within_five_percent_and_the_sum_of_named_parts() -> None:
+def test_latencies_are_sums_of_parts_and_within_five_percent() -> None:
     ours = EXPERIMENTS["cckit-table2"].run(SMALL)
     rows = compare("cckit-table2", ours, Published.shipped())
     assert len(rows) == 6
@@ -88,7 +88,7 @@ with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 """
 
 
-def test_separate_published_numbers_appear_in_table_rows_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
+def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
     # The source stands in both.
     file.write_text(JOINED.replace('source = "made up"\n', ""))
@@ -123,7 +123,7 @@ def test_a_separate_number_extends_a_published_statement(tmp_path: Path) -> None
         published.join(Published(changed, file="mine.toml"))
 
 
-def test_published_file_without_a_number_of_the_experiment_is_reported(tmp_path: Path, cohkit_command: Command) -> None:
+def test_published_file_without_matching_numbers_is_reported(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
     file.write_text(JOINED.replace("prefetcher", "prefetched"))
     done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
@@ -269,7 +269,7 @@ def test_plots_have_the_requested_format_and_column_width(
     assert capsys.readouterr().err == "error: `--format` has no meaning without `--out`\n"
 
 
-def test_latencies_of_calls_are_drawn_as_a_distribution_with_the_published_median(tmp_path: Path) -> None:
+def test_call_latencies_are_drawn_as_a_distribution(tmp_path: Path) -> None:
     assert main(["reproduce", "cckit-fig10", "--accesses", "500", "--out", str(tmp_path)]) == 0
     drawn = (tmp_path / "cckit-fig10.svg").read_text()
     assert "<!-- share of calls (%) -->" in drawn
@@ -285,7 +285,7 @@ def test_titles_of_plots_are_sentences() -> None:
             assert len(experiment.headline.split()) > 7, name
 
 
-def test_omissions_of_the_model_are_printed_with_numbers_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
+def test_omissions_are_printed_with_numbers_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
     for name, experiment in EXPERIMENTS.items():
         assert bool(experiment.omissions) == bool(experiment.axis), name
     done = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--out", tmp_path)

@@ -1,4 +1,4 @@
-"""A second linter, slang, has nothing to say of the RTL; the first is Verilator, which builds it."""
+"""The linter slang accepts the RTL; Verilator, which builds the RTL, lints it as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks, executed as they stand."""
+"""Execution of the notebooks."""
 
 from __future__ import annotations
 

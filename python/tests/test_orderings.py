@@ -76,7 +76,7 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
     assert cr["holds"]
 
 
-def test_programs_run_on_all_cores_of_each_host_and_with_the_other_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     spans = EXPERIMENTS["cord-fig2"].spans
     assert spans is not None
     # One program, which stands for all.

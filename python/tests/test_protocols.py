@@ -1,4 +1,4 @@
-"""Reading, checking, tabulating and drawing protocols: the same answers as the command, and clear refusals."""
+"""Reading, checking, tabulating and drawing protocols: results of the command, and rejected input."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
 
 # 3,500 of them overflowed the stack and killed the interpreter; the command stood 20,000 no better.
 @pytest.mark.parametrize("count", [1000, 3500, 20_000])
-def test_too_many_rows_for_one_state_and_event_are_an_error_at_the_first_too_many(count: int) -> None:
+def test_first_excess_row_of_a_state_and_event_is_an_error(count: int) -> None:
     msi = cohkit.shipped("msi").text
     row = "  IM_AD SM_AD    | InvAck  "
     before, _ = msi.split(row)
@@ -240,7 +240,7 @@ def test_other_threads_run_during_a_search() -> None:
     assert counted > 10
 
 
-def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path) -> None:
+def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
     """The letters of a lone name were taken for names of systems, and a path for no protocol."""
     file = tmp_path / "own.coh"
     file.write_bytes(Path("protocols/msi.coh").read_bytes())

@@ -1,4 +1,4 @@
-"""A report is one page that shows what commands wrote; it is looked at in a browser."""
+"""Reports: one page with the output of several commands, tested in a browser."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def opened(
 
 
 @pytest.mark.needs("chromium")
-def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(
+def test_counterexample_steps_show_the_state_of_every_agent(
     opened: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
     page = opened()
@@ -177,7 +177,7 @@ def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
 
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("how", LOOKS, ids=lambda how: f"{how['viewport']['width']}-{how.get('color_scheme', 'light')}")
-def test_every_part_fits_phones_desks_and_wide_screens_by_day_and_night(
+def test_every_part_fits_all_screens_and_colour_schemes(
     opened: Callable[..., Page], results: Path, how: dict[str, Any], wide: Callable[[Page], list[str]]
 ) -> None:
     page = opened(**how)

@@ -1,4 +1,4 @@
-"""`cohkit reproduce`, from the native command on."""
+"""`cohkit reproduce`, started by the native command."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsy
         assert out.splitlines()[1].startswith("(no more than ")
 
 
-def test_missing_requirements_are_reported_and_other_experiments_run(
+def test_experiments_with_missing_requirements_are_skipped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     two = {name: EXPERIMENTS[name] for name in ("eci-home", "proxics-gups")}

@@ -1,4 +1,4 @@
-"""Results are mappings with attributes, and functions give what the commands of their names print."""
+"""Results are mappings with attributes, and equal the output of the commands."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def results() -> list[Record]:
     ]
 
 
-def test_no_key_hides_a_method_of_mappings_and_each_can_be_written() -> None:
+def test_keys_are_identifiers_and_hide_no_mapping_method() -> None:
     methods = set(dir(Record)) - set(get_type_hints(Record))
     for kind in KINDS:
         for name in get_type_hints(kind):
@@ -190,7 +190,7 @@ def test_sweep_frame_matches_the_file_of_the_command(
         assert said in str(caught.value)
 
 
-def test_a_litmus_test_is_judged_by_its_file_and_run_with_sizes_of_a_system() -> None:
+def test_litmus_test_uses_sizes_of_a_system_and_expected_result() -> None:
     test = "litmus/SB.litmus"
     assert (cohkit.litmus(test, protocol="mesi").outcome, cohkit.litmus(test, protocol="mesi").expected) == ("no", None)
     judged = cohkit.litmus(test, protocol="mesi", expect="file")

@@ -1,4 +1,4 @@
-"""Ways to look at the states of systems and Murphi models: each does what the command does."""
+"""Search options of systems and Murphi models: each has the effect of the command's option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulations from Python: the same results as the command's, side by side or not, and clear refusals."""
+"""Simulations from Python: results of the command, independent of parallelism, and rejected input."""
 
 from __future__ import annotations
 
@@ -241,14 +241,14 @@ def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
+def test_quantities_accept_their_bounds(name: str) -> None:
     platform = cohkit.platform(name)
     assert set(platform) == required(types.Platform)
     _each_end(platform, {"platform": name, "workload": "random-read", "region": "64KiB"})
 
 
 @pytest.mark.parametrize(("name", "protocol"), KINDS.items())
-def test_every_quantity_of_a_machine_with_kinds_can_be_set_to_the_ends_of_its_range(name: str, protocol: str) -> None:
+def test_quantities_of_agent_kinds_accept_their_bounds(name: str, protocol: str) -> None:
     platform = cohkit.platform(name)
     assert platform["agents"] == {"device": 1}
     request: Request = {"platform": name, "protocol": protocol, "workload": "random-read", "region": "64KiB"}
@@ -374,7 +374,7 @@ def test_invalid_trace_is_rejected_with_its_location(tmp_path: Path) -> None:
     assert cohkit.simulate("enzian-dc-ddr", packed)["workload"]["region_lines"] == 33
 
 
-def test_traces_of_other_tools_are_workloads_by_name_and_in_memory(tmp_path: Path) -> None:
+def test_traces_of_other_tools_are_workloads(tmp_path: Path) -> None:
     trace = tmp_path / "lackey.out"
     trace.write_text(" L 1ffeffe7e0,8\n M 0421c7cc,4\n")
     name = f"lackey-trace:{trace}"

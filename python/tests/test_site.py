@@ -1,4 +1,4 @@
-"""The documentation site: made without a warning, with all pages, commands and public names, and fit to be read."""
+"""The documentation site: built without warnings, complete, and readable in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cohkit sweep`: what is swept, what comes out, and that nothing that ends a process changes it."""
+"""`cohkit sweep`: specifications, results, and resumption after a process ends at any point."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, un
     assert entries(tmp_path) == POINTS
 
 
-def test_partial_journal_line_is_rerun_and_damaged_line_is_reported(
+def test_partial_line_is_rerun_and_damaged_line_reported(
     tmp_path: Path, undisturbed: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sweep(*SWEPT, "--out", tmp_path) == 0
@@ -319,7 +319,7 @@ def test_terminal_table_shows_the_columns_that_fit(
     assert format_table(points, frame, 24).splitlines()[0] == "link.latency (ns)  seed"
 
 
-def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:
+def test_checks_have_a_row_per_system_and_the_worst_code(tmp_path: Path, root: Path) -> None:
     text = (root / "protocols/msi.coh").read_text()
     broken = re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text)
     assert broken != text
@@ -335,7 +335,7 @@ def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Pat
     assert pl.read_parquet(tmp_path / "limited/results.parquet")["code"].to_list() == [3, 1]
 
 
-def test_plays_are_swept_over_numbers_of_the_application_and_the_platform(tmp_path: Path) -> None:
+def test_plays_are_swept_over_numbers_and_quantities(tmp_path: Path) -> None:
     axes = ["--with", "calls=5", "--sweep", "payload=1,4", "--sweep", "link.latency=60ns,120ns", "--out", tmp_path]
     assert sweep("play", "enzian-dc-bram", "rpc", *axes) == 0
     table = pl.read_parquet(tmp_path / "results.parquet")
@@ -391,7 +391,7 @@ def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) ->
 
 
 @pytest.mark.needs("verilator")
-def test_lockstep_seeds_are_points_and_unsupported_homes_have_a_reason() -> None:
+def test_lockstep_seeds_are_points() -> None:
     points = Spec("lockstep", {"protocol": "msi", "messages": 10}, repetitions=2).points()
     assert [point.seed for point in points] == [0, 1]
     outcome = run(points[0])

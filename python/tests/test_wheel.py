@@ -1,4 +1,4 @@
-"""The wheel carries the command and the module, and needs nothing but Python where it is installed."""
+"""The wheel contains the command and the module, and needs nothing but Python."""
 
 from __future__ import annotations
 
