@@ -136,7 +136,7 @@ def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_
 
 
 class Waveform:
-    """Return the enumerated types of a waveform, and the values of their variables in order of time."""
+    """Enumerated types of a waveform, and the values of their variables in order of time."""
 
     def __init__(self, file: Path) -> None:
         module: Any = importlib.import_module("pylibfst")
