@@ -43,11 +43,13 @@ def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
 
 
 def terminals(root: Path) -> tuple[set[str], set[str]]:
-    """Give the words and the symbols of the grammar in the reference of the language."""
+    """Return the words, former spellings included, and the symbols of the language, from its reference."""
     text = (root / "docs/language.md").read_text()
     [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = set(re.findall(r'"([^"]+)"', grammar))
-    return {word for word in quoted if word[0].isalpha()}, {word for word in quoted if not word[0].isalpha()}
+    former = re.split(r"^\| Keyword \| Former spelling \|\n.*\n", text, flags=re.MULTILINE)[1].split("\n\n")[0]
+    words = {word for word in quoted if word[0].isalpha()} | set(re.findall(r"\w+", former))
+    return words, {word for word in quoted if not word[0].isalpha()}
 
 
 def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:

@@ -113,8 +113,8 @@ pub const MISTAKES: &[Mistake] = &[
         story: "A CPU that waits leaves forwards in their channel until its grant has come.",
         protocol: "eci",
         changes: &[
-            ("| send AckDroppedUpgrading  | IU", "| leave | "),
-            ("S SE                 | ForwardShared            | send AckShared            | stay", "S | ForwardShared | send AckShared | stay\n  SE | ForwardShared | leave |"),
+            ("| send AckDroppedUpgrading  | IU", "| stall | "),
+            ("S SE                 | ForwardShared            | send AckShared            | stay", "S | ForwardShared | send AckShared | stay\n  SE | ForwardShared | stall |"),
             (", AckDroppedUpgrading", ""),
             ("    IU  waits DataExclusive                 # upgrading, copy lost\n", ""),
             ("IE SE IU ", "IE SE "),
@@ -272,8 +272,8 @@ pub const MISTAKES: &[Mistake] = &[
         story: "A host that reads answers the device at once, as if its request still waited there.",
         protocol: "cxl-bias",
         changes: &[(
-            "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | leave     |",
-            "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | leave |",
+            "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | stall     |",
+            "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | stall |",
         )],
         system: "one_host",
         found: "single writer",

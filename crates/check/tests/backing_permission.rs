@@ -118,13 +118,13 @@ fn faults_below_lent_memory_are_refuted() {
         // A recall stalls for ever.
         (
             "  X     | clean_invalidate                          | send Inv to owner, left := 1, owner := none                   | RI\n",
-            "  X     | clean_invalidate                          | leave\n",
+            "  X     | clean_invalidate                          | stall\n",
             "drain",
         ),
         // Requests are served while the line is locked by the outer level.
         (
-            "  SI XS XI RS RI LS LI | GetS GetM                  | leave",
-            "  LI | GetS | send DataS, sharers := { sender } | S\n  SI XS XI RS RI LS | GetS GetM | leave\n  LI | GetM | leave",
+            "  SI XS XI RS RI LS LI | GetS GetM                  | stall",
+            "  LI | GetS | send DataS, sharers := { sender } | S\n  SI XS XI RS RI LS | GetS GetM | stall\n  LI | GetM | stall",
             "single writer",
         ),
     ];

@@ -48,8 +48,8 @@ fn unordered_host_response_confuses_two_requests() {
 #[test]
 fn early_host_response_violates_single_writer() {
     let early = changed(&[(
-        "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | leave     |",
-        "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | leave |",
+        "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | stall     |",
+        "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | stall |",
     )]);
     assert_eq!(search(&early, 1, 1, true), Err("single writer".into()));
 }
@@ -68,10 +68,10 @@ fn device_that_stalls_the_host_request_deadlocks() {
     let stubborn = changed(&[
         (
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | send MemData, send CmpE ",
-            "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | leave | \n  RD | clean | leave # ",
+            "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | stall | \n  RD | clean | stall # ",
         ),
         ("  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr clean", "  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr"),
-        ("MemWr clean_invalidate take_bias | leave                                |", "MemWr clean_invalidate take_bias | leave |\n  RI RC W C CI TB L | clean | leave |"),
+        ("MemWr clean_invalidate take_bias | stall                                |", "MemWr clean_invalidate take_bias | stall |\n  RI RC W C CI TB L | clean | stall |"),
     ]);
     let found = search(&stubborn, 1, 1, true).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
@@ -81,7 +81,7 @@ fn device_that_stalls_the_host_request_deadlocks() {
 /// permission, and neither responds to the device before it has been served. A single host never has to give way.
 #[test]
 fn two_upgrading_hosts_deadlock_unless_one_yields() {
-    let firm = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | leave | # ")]);
+    let firm = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | stall | # ")]);
     assert_eq!(search(&firm, 1, 1, false), Ok((708, 1807)));
     let found = search(&firm, 2, 1, true).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");

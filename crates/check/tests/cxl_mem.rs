@@ -127,7 +127,7 @@ fn device_bias_excludes_hosts() {
         ),
         (
             "  RD RI RC W C CI TB D | MemRdS MemRdA ",
-            "  RD RI RC W C CI TB | MemRdS | leave |\n  RD RI RC W C CI TB D | MemRdA ",
+            "  RD RI RC W C CI TB | MemRdS | stall |\n  RD RI RC W C CI TB D | MemRdA ",
         ),
     ]);
     assert_eq!(served, "single writer");

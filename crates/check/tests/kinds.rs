@@ -42,7 +42,7 @@ remote cpu {
   P D | Taken      |           | I
   M   | Recall     | send Put  | D
   P   | Recall     |           | stay
-  W   | Recall     | leave
+  W   | Recall     | stall
   D   | Recall     | never
 }
 remote device {
@@ -68,7 +68,7 @@ home directory {
   R   | Put if wants in device    | write, send Taken, send Data to wants, owner := none     | S
   R   | Put                       | write, send Taken, send Data to wants, owner := wants, wants := none | M
   M   | Put                       | write, send Taken, owner := none                         | I
-  B R | GetS GetM                 | leave
+  B R | GetS GetM                 | stall
 }
 system one   { cpu 1; device 1; lines 1 }
 system two   { cpu 2; device 1; lines 1 }
@@ -116,7 +116,7 @@ home memory {
   states { Idle; Open }
   variables { who: remote }
   Idle | Get                  | send Data, who := sender | Open
-  Open | Get                  | leave
+  Open | Get                  | stall
   Open | Bye if sender == who | who := none              | Idle
 }
 system one { remotes 1; lines 1 }
@@ -190,7 +190,7 @@ home directory {
   R       | Put                        | write, send Taken, send Data to wants, sharers += { wants }, room[wants] -= 1, wants := none | S
   Q       | Put                        | write, send Taken, send Own to wants, owner := wants, wants := none | M
   M       | Put                        | write, send Taken, owner := none                    | I
-  B R Q   | GetS GetM                  | leave
+  B R Q   | GetS GetM                  | stall
 }
 system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }

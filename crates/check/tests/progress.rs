@@ -55,7 +55,7 @@ LOCALS
 const LOCALS: &str = "
   I   | recall | acknowledge recall    | stay
   V   | recall | send Recall to owner  | L
-  R L | recall | leave
+  R L | recall | stall
 ";
 
 fn one_copy(at_i: &str, at_v: &str, meanwhile: &str, locals: &str) -> String {
@@ -165,7 +165,7 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
   I     | recall if flag | acknowledge recall | stay
   I V R L | recall | refuse
 ";
-    let message = violated(&one_copy("", "", "  R L | Get | leave", never), 2);
+    let message = violated(&one_copy("", "", "  R L | Get | stall", never), 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
@@ -180,7 +180,7 @@ fn an_operation_that_an_initial_value_refuses_is_violated() {
   I     | recall              | acknowledge recall | stay
   V R L | recall              | refuse
 ";
-    let text = one_copy("", "", "  R L | Get | leave", refuses);
+    let text = one_copy("", "", "  R L | Get | stall", refuses);
     let declared = "banned: set of remote }";
     let text = text.replace(declared, "banned: set of remote; mode: 0..1 = 1 }");
     let message = violated(&text, 2);
@@ -198,7 +198,7 @@ fn a_refusal_that_passes_is_verified() {
   V     | recall      | send Recall to owner | L
   R L   | recall      | refuse
 ";
-    verified(&one_copy("", "", "  R L | Get | leave", held), 2);
+    verified(&one_copy("", "", "  R L | Get | stall", held), 2);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn permanent_rejection_in_one_state_violates_progress() {
         &one_copy(
             nack,
             &nack.replace("I  ", "V  "),
-            "  R   | Get | send Nack, flag := true | stay\n  L | Get | leave",
+            "  R   | Get | send Nack, flag := true | stay\n  L | Get | stall",
             LOCALS,
         ),
         2,
@@ -223,7 +223,7 @@ fn permanent_ban_of_a_remote_violates_progress() {
     let text = one_copy(
         nack,
         &nack.replace("I  ", "V  "),
-        "  R   | Get | send Nack, banned := banned + { sender } | stay\n  L | Get | leave",
+        "  R   | Get | send Nack, banned := banned + { sender } | stay\n  L | Get | stall",
         LOCALS,
     );
     for remotes in [2, 3] {
@@ -263,7 +263,7 @@ fn a_search_that_is_given_up_is_undecided() {
 #[test]
 fn an_access_that_begins_nowhere_is_named() {
     // The state in which the access would begin is behind a guard that is never true.
-    let text = one_copy("", "", "  R L | Get | leave", LOCALS)
+    let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
             "states { I; V reads writes dirty;",
             "variables { n: count }\n  states { I; V reads writes dirty; X reads writes dirty;",
@@ -343,7 +343,7 @@ fn drain_agrees_with_progress_search_per_access() {
 #[test]
 fn a_store_that_is_only_ever_tried_again_is_violated() {
     // No row leads on: no row requests write permission, and no state has it.
-    let text = one_copy("", "", "  R L | Get | leave", LOCALS)
+    let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
             "I  | load store | send Get | IV",
             "I  | load | send Get | IV\n  I V | store | retry | stay",
@@ -506,7 +506,7 @@ fn home_that_picks_any_sharer_is_verified() {
     assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
     // The chosen cache is a sharer, and so never the requester.
     let only = |cache: &str| {
-        let never = format!("  B | Sent if one {cache} wants | leave\n  B | Sent  |");
+        let never = format!("  B | Sent if one {cache} wants | stall\n  B | Sent  |");
         outcome(&PICK_SHARER.replace("  B | Sent  |", &never), 3, 1)
     };
     assert_eq!(only("=="), Outcome::Verified);

@@ -195,7 +195,7 @@ fn random_protocols_use_every_row_construct() {
         "remotes 2",
         "remotes 3",
         "invariant",
-        "leave",
+        "stall",
         "done",
         "write",
         "(line, f",

@@ -18,7 +18,7 @@ home counter {
   states { H; O; B waits Give Put None; C waits None; D waits Put }
   variables { owner: remote; wants: remote }
   H | Get | send Tokens, owner := sender | O
-  O | Get if sender == owner | leave |
+  O | Get if sender == owner | stall |
   O | Get | send Recall to owner, wants := sender | B
   B | Give if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
   B | Put if n == 3 | write | C
@@ -26,7 +26,7 @@ home counter {
   C | None | send Tokens to wants, owner := wants, wants := none | O
   D | Put if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
   O | Put if n == 3 | write, owner := none | H
-  B C D | Get | leave |
+  B C D | Get | stall |
 }
 "#;
 

@@ -269,7 +269,7 @@ remote cache {
 home memory {
   states { I; M }
   I   | GetM     | send Data          | M
-  M   | GetM     | leave              |
+  M   | GetM     | stall              |
   M   | PutM     | write, send PutAck | I
   I M | ReadOnce | send DataOnce      | stay
 }
@@ -320,7 +320,7 @@ fn a_write_performed_with_a_shared_copy_is_found() {
     // Performed without write permission: other copies are stale from then on.
     let text = shipped("msi").replace(
         "  S              | store                   | send GetM                                      | SM_AD\n",
-        "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | leave |\n",
+        "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | stall |\n",
     ).replace("    IM_AD  waits", "    IW_D   waits Data\n    IM_AD  waits");
     let report = search(&text, 2, 1, &Options::default(), false);
     assert_eq!(name_of(report, "a write to a shared copy"), "data value");

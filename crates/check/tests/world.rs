@@ -192,7 +192,7 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
             .replace("reply home", "ordered put; reply home"),
         split.replace(
             "L A | Write | write, send Done | stay",
-            "L | Write | write, send Done | stay; A | Write | leave",
+            "L | Write | write, send Done | stay; A | Write | stall",
         ),
     ];
     for text in texts {

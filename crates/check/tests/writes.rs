@@ -99,9 +99,9 @@ fn faults_of_stores_in_one_step_are_found() {
     let told = "aside, send Ack, send Inv to readers - { sender }";
     assert_eq!(violated(early, told), "data value");
     // A second store is deferred over the first.
-    let left = "W       | Read ReadOnce Write WriteLine                       | leave                                              |";
+    let left = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
     let over =
-        "W | Read ReadOnce | leave | \n  W | Write WriteLine | aside, writer := sender | stay";
+        "W | Read ReadOnce | stall | \n  W | Write WriteLine | aside, writer := sender | stay";
     assert_eq!(violated(left, over), "one store aside at a time");
     // The deferred store is written after every response, though only the first time there is one.
     let more = "owed := owed - 1                                   | stay";
@@ -161,7 +161,7 @@ home dir {
   R   | Put    | write, send Data to wants, owner := wants, wants := none | M
   M   | Wr     | aside, send Recall to owner, wants := sender | Y
   Y   | Put    | write, write aside, send Done to wants, owner := none, wants := none | I
-  Y R | Get Wr | leave
+  Y R | Get Wr | stall
 }
 system two { remotes 2; lines 1 }
 ";
@@ -220,17 +220,17 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
         search(&LOCKED.replace(from, to), 1, 1)
     };
     let excluded = Err("single writer".to_string());
-    let write = "L   | Write Part | leave";
+    let write = "L   | Write Part | stall";
     assert_eq!(
         changed(write, "L | Write Part | write, send Ok | stay"),
         excluded
     );
     assert_eq!(
-        changed(write, "L | Write | leave; L | Part | write, send Ok | stay"),
+        changed(write, "L | Write | stall; L | Part | write, send Ok | stay"),
         excluded
     );
     assert_eq!(
-        changed("L   | Read       | leave", "L | Read | send Got | stay"),
+        changed("L   | Read       | stall", "L | Read | send Got | stay"),
         excluded
     );
 }
@@ -536,12 +536,12 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
         )
         .replace(
             "L A | Get | send Data | stay",
-            "L | Get | send Data | stay; A | Get | leave",
+            "L | Get | send Data | stay; A | Get | stall",
         );
     for found in both_sizes(&passed) {
         found.unwrap();
     }
-    let passes = passed.replace("A | W     | leave", "A | W | write, send Free | stay");
+    let passes = passed.replace("A | W     | stall", "A | W | write, send Free | stay");
     assert_eq!(both_sizes(&passes), [broken(order), broken(order)]);
 }
 
@@ -556,7 +556,7 @@ fn atomic_access_excludes_intervening_stores() {
     // Stores of other remotes stall.
     let waits = SPLIT_ATOMIC.replace(
         "L A | Write | write, send Done | stay",
-        "L | Write | write, send Done | stay; A | Write | leave",
+        "L | Write | write, send Done | stay; A | Write | stall",
     );
     search(&waits, 2, 1).unwrap();
     // The response already contains the store.

@@ -114,8 +114,8 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
 /// Actions that stand for a whole row; explained below the tables in which they occur.
 const WORDS: [(&str, &str); 2] = [
     (
-        "leave",
-        "the message stays in its channel, or the local operation waits (a stall)",
+        "stall",
+        "the message stays in its channel, or the local operation waits",
     ),
     ("refuse", "the local operation or unlock is refused"),
 ];

@@ -36,7 +36,7 @@ fn readers() -> String {
         ("  M   | Want           | send Recall to owner, wants := sender, storing := true    | R\n", ""),
         ("  R   | Put if storing | write, send Taken, send Go to wants, owner := none, wants := none, storing := false | G\n", ""),
         ("  G   | Bytes          | write, send Done                                         | I\n", ""),
-        ("  R G | GetM Read Want | leave", "  R   | GetM Read      | leave"),
+        ("  R G | GetM Read Want | stall", "  R   | GetM Read      | stall"),
     ];
     parts.iter().fold(MIXED.to_string(), |text, (from, to)| {
         replaced(&text, from, to)

@@ -126,7 +126,7 @@ impl Words<'_> {
                 let next = next.map_or(own, |next| next.index());
                 (self.statements(body), Some(state(next)))
             }
-            Effect::Leave => (vec!["leave".to_string()], None),
+            Effect::Leave => (vec!["stall".to_string()], None),
             Effect::Refuse => (vec!["refuse".to_string()], None),
             Effect::Never => (vec!["never".to_string()], None),
         };

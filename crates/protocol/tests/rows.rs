@@ -28,7 +28,7 @@ remote cache {
   S   | evict                                          | send Put | P
   P   | Ack                                            | | I
   S   | Inv                                            | send Data (acks = 0, last = f) to requestor | I
-  I W P | Inv                                          | leave |
+  I W P | Inv                                          | stall |
 }
 home directory {
   states { I; S }
@@ -74,15 +74,15 @@ fn rows_are_printed_in_the_protocol_language() {
     expect![[r#"
         4 states, 7 transitions, 5 events
         I | load | send Get | W
-        I | Inv | leave | -
+        I | Inv | stall | -
         S | evict | send Put | P
         S | Inv | send Data (acks = 0, last = f) to requestor | I
         W | Data if acks == 0 and (f or not last) | f := false | S
         W | Data if not (f and last) or acks - (owed - 1) > 2 - owed - 1 | owed := acks, f := true | S
         W | Data | send Data (acks = owed + 1, last = true) to home | S
-        W | Inv | leave | -
+        W | Inv | stall | -
         P | Ack |  | I
-        P | Inv | leave | -
+        P | Inv | stall | -
     "#]].assert_eq(&lines(&rows(&protocol, &protocol.remote)));
     expect![[r#"
         2 states, 7 transitions, 3 events

@@ -195,7 +195,7 @@ remote cache {
   R | Data   | done        | I
   I | store  | send Write  | W
   W | First  | done        | X
-  W | Second | leave
+  W | Second | stall
   X | Second |             | I
 }
 home memory {

@@ -43,7 +43,7 @@ remote cpu {
   P D | Taken      |           | I
   M   | Recall     | send Put  | D
   P   | Recall     |           | stay
-  W   | Recall     | leave
+  W   | Recall     | stall
   D   | Recall     | never
 }
 remote device {
@@ -68,7 +68,7 @@ home directory {
   R   | Put if wants in device    | write, send Taken, send Data to wants, owner := none     | S
   R   | Put                       | write, send Taken, send Data to wants, owner := wants, wants := none | M
   M   | Put                       | write, send Taken, owner := none                         | I
-  B R | GetS GetM                 | leave
+  B R | GetS GetM                 | stall
 }
 system one   { cpu 1; device 1; lines 1 }
 ";
@@ -177,7 +177,7 @@ fn a_fault_in_the_table_of_one_kind_is_found() {
         ),
         (
             "M   | Recall     | send Put  | D",
-            "M   | Recall     | leave",
+            "M   | Recall     | stall",
             "no progress",
         ),
     ] {

@@ -160,9 +160,9 @@ fn unit_does_not_wait_for_cache_to_cache_answers() {
 #[test]
 fn a_local_operation_without_a_row_waits() {
     let text = source("cxl-mem");
-    let row = "MemRdCur MemWr clean clean_invalidate take_bias | leave";
+    let row = "MemRdCur MemWr clean clean_invalidate take_bias | stall";
     assert_eq!(text.matches(row).count(), 1);
-    let silent = text.replace(row, "MemRdCur MemWr | leave");
+    let silent = text.replace(row, "MemRdCur MemWr | stall");
     for seed in 0..5 {
         let run = |text: &str| {
             let setup = torture(parse(text), 2, seed).unwrap();

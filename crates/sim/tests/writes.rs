@@ -32,13 +32,13 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
         failure(&LOCKED.replace(from, to))
     };
     let excluded = Some(FailureKind::SingleWriter);
-    let write = "L   | Write Part | leave";
+    let write = "L   | Write Part | stall";
     assert_eq!(
         changed(write, "L | Write Part | write, send Ok | stay"),
         excluded
     );
     assert_eq!(
-        changed("L   | Read       | leave", "L | Read | send Got | stay"),
+        changed("L   | Read       | stall", "L | Read | send Got | stay"),
         excluded
     );
 }

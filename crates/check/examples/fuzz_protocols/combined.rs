@@ -179,7 +179,7 @@ fn memory(random: &mut Random, lines: u8) -> Template {
                 "L | Post{guard} | aside{taken}, send Half, writer := sender | A"
             ));
             if slot {
-                parts.home("L | Post | leave");
+                parts.home("L | Post | stall");
             }
             parts.home(&format!(
                 "A | Go | write aside{given}{late}, writer := none | L"
@@ -221,7 +221,7 @@ fn memory(random: &mut Random, lines: u8) -> Template {
         parts.home("L | Get | send Data | stay");
     }
     if deferred {
-        parts.home(&format!("A | {} | leave", stays.join(" ")));
+        parts.home(&format!("A | {} | stall", stays.join(" ")));
     }
     let requests = match read {
         true => "put, read",
@@ -320,7 +320,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
         parts.home("I | Get if entries > 0 | send Data, entries -= 1, owner := sender | V");
         parts.home(match nack {
             true => "I | Get | send Nack | stay",
-            false => "I | Get | leave",
+            false => "I | Get | stall",
         });
     } else {
         parts.home("I | Get | send Data, owner := sender | V");
@@ -328,7 +328,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     parts.home(
         "V | Get | send Recall to owner, wants := sender | B
          B | Back | write, send Data to wants, owner := wants, wants := none | V
-         B | Get | leave",
+         B | Get | stall",
     );
     if evict {
         parts.messages.push(("back", "Put", "line, dirty"));
@@ -447,9 +447,9 @@ fn sharers(random: &mut Random) -> Template {
              D | Gone if left == 1 | write aside, send Written to wants, sharers := {}, left := 0, wants := none | A
              D | Gone | left -= 1 | stay",
         );
-        parts.home(&format!("D | {} | leave", stays.join(" ")));
+        parts.home(&format!("D | {} | stall", stays.join(" ")));
     }
-    parts.home(&format!("B | {} | leave", stays.join(" ")));
+    parts.home(&format!("B | {} | stall", stays.join(" ")));
     let shared = shared(
         random,
         &[

@@ -488,7 +488,7 @@ impl Generator {
             },
         };
         if row.next.is_empty() {
-            return format!("  {} | {}{guard} | leave\n", row.states, row.event);
+            return format!("  {} | {}{guard} | stall\n", row.states, row.event);
         }
         let mut actions: Vec<String> = Vec::new();
         for action in &row.actions {

@@ -129,8 +129,8 @@ pub fn token() -> Template {
     let home = "
         I   | Get                    | send Data, owner := sender          | V
         I   | Once                   | send Bytes                          | stay
-        V   | Get                    | leave
-        V   | Once                   | leave
+        V   | Get                    | stall
+        V   | Once                   | stall
         V   | Put if sender == owner | write, send Ack, owner := none      | I";
     let mut made = template(
         &[
@@ -191,8 +191,8 @@ pub fn blocking() -> Template {
         U | GetM if owner == none and count(sharers - { sender }) == 0 | send DataM, owner := sender, sharers := {} | stay
         U | GetM if owner == none | send Inv to sharers - { sender }, need := count(sharers - { sender }), who := sender, exclusive := true | B
         U | GetM | send Inv to owner, need := 1, who := sender, exclusive := true | B
-        B | GetS | leave
-        B | GetM | leave
+        B | GetS | stall
+        B | GetM | stall
         B | Gone if need > 1 | need -= 1 | stay
         B | Gone if exclusive | need := 0, send DataM to who, owner := who, sharers := {} | U
         B | Gone | need := 0, send DataS to who, sharers += { who }, owner := none | U
@@ -259,9 +259,9 @@ pub fn through() -> Template {
         M | Part  | aside, send Recall to owner, wants := sender       | Y
         M | Whole | aside, send Recall to owner, wants := sender       | Y
         Y | Put   | write, write aside, send Done to wants, owner := none | U
-        Y R | Get   | leave
-        Y R | Part  | leave
-        Y R | Whole | leave";
+        Y R | Get   | stall
+        Y R | Part  | stall
+        Y R | Whole | stall";
     template(
         &[
             ("request", "remote -> home"),
@@ -352,10 +352,10 @@ pub fn posted() -> Template {
         L | Slow | write, send Done                             | stay
         L | Swap | send Old, write                              | stay
         A | Go   | write aside, send Free to writer, writer := none | L
-        A | Get  | leave
-        A | Post | leave
-        A | Slow | leave
-        A | Swap | leave";
+        A | Get  | stall
+        A | Post | stall
+        A | Slow | stall
+        A | Swap | stall";
     let mut made = template(
         &[
             ("put", "remote -> home"),

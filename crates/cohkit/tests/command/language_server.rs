@@ -455,9 +455,9 @@ fn hover_describes_names_and_policies() {
         | home for one remote, constructed | I | Get |  | read memory | I:Get.rd |
         | home for one remote, constructed | I:Get.rd | memory data |  | send Data | I>S |
         | home for one remote, constructed | I:Get.rd.clean_invalidate | memory data |  | send Data, send Drop | I>S_fI.clean_invalidate |
-        | home for one remote, constructed | I>S | Get |  | leave |  |
-        | home for one remote, constructed | I>S_fI.clean_invalidate | Get |  | leave |  |
-        | home for one remote, constructed | I_fI.clean_invalidate | Get |  | leave |  |
+        | home for one remote, constructed | I>S | Get |  | stall |  |
+        | home for one remote, constructed | I>S_fI.clean_invalidate | Get |  | stall |  |
+        | home for one remote, constructed | I_fI.clean_invalidate | Get |  | stall |  |
 
         ---
     "#]].assert_eq(&told);

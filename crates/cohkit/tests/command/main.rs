@@ -107,21 +107,21 @@ fn constructed_home_is_printed_as_text() {
                                       | clean_invalidate | acknowledge clean_invalidate | I
             I:Get.rd                  | clean_invalidate |                              | I:Get.rd.clean_invalidate
                                       | memory data      | send Data                    | I>S
-            I:Get.rd.clean_invalidate | clean_invalidate | leave
+            I:Get.rd.clean_invalidate | clean_invalidate | stall
                                       | memory data      | send Data, send Drop         | I>S_fI.clean_invalidate
-            I>S                       | Get              | leave
+            I>S                       | Get              | stall
                                       | Put              |                              | I
                                       | clean_invalidate | send Drop                    | I>S_fI.clean_invalidate
-            I>S_fI.clean_invalidate   | Get              | leave
+            I>S_fI.clean_invalidate   | Get              | stall
                                       | Put              |                              | I_fI.clean_invalidate
                                       | Gone             | acknowledge clean_invalidate | I
                                       | None             | send Drop                    | I>S_fI.clean_invalidate
-                                      | clean_invalidate | leave
-            I_fI.clean_invalidate     | Get              | leave
+                                      | clean_invalidate | stall
+            I_fI.clean_invalidate     | Get              | stall
                                       | None             | acknowledge clean_invalidate | I
-                                      | clean_invalidate | leave
+                                      | clean_invalidate | stall
 
-            leave: the message stays in its channel, or the local operation waits (a stall)
+            stall: the message stays in its channel, or the local operation waits
         "#]],
     );
 }

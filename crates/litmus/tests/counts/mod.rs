@@ -198,7 +198,7 @@ const FAULTS: &[Fault] = &[
         "WxLyWxLy+AyRx",
         &[
             ("Write if number == due[sender]", "Write"),
-            ("L | Write Last | leave |", "L | Last | leave |"),
+            ("L | Write Last | stall |", "L | Last | stall |"),
         ],
         ENDS,
     ),
@@ -228,7 +228,7 @@ const FAULTS: &[Fault] = &[
                 "Flush if number == due[sender] | due[sender] += 1, send Ack",
                 "Flush | due[sender] += 1, send Ack",
             ),
-            ("  - | Flush | leave\n", ""),
+            ("  - | Flush | stall\n", ""),
         ],
         STUCK,
     ),
@@ -258,7 +258,7 @@ const FAULTS: &[Fault] = &[
         "WxLyWxLy+AyRx",
         &[
             ("Write if number == due[sender]", "Write"),
-            ("L | Write Last | leave |", "L | Last | leave |"),
+            ("L | Write Last | stall |", "L | Last | stall |"),
         ],
         ENDS,
     ),

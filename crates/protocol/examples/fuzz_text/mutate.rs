@@ -26,7 +26,7 @@ home {
   states { I; V }
   variables { o: remote; s: set of remote }
   I | G | send D (n = 1), o := sender, s := { sender } | V
-  V | G | leave
+  V | G | stall
   V | P if sender == o or sender in s | write, send A, s -= { sender } | I
 }
 system x { remotes 2; lines 1 }
@@ -63,7 +63,7 @@ remote r { states { I; S reads }
 ",
 ];
 /// Words to insert, including names that the files use.
-const WORDS: [&str; 64] = [
+const WORDS: [&str; 65] = [
     "I",
     "M",
     "W",
@@ -103,6 +103,7 @@ const WORDS: [&str; 64] = [
     "\u{0}",
     "stay",
     "leave",
+    "stall",
     "never",
     "refuse",
     "send",

@@ -233,7 +233,7 @@ pub(super) enum ActionKind<'a> {
     Every(Name<'a>, Name<'a>),
     Acknowledge(Name<'a>),
     Unlocked,
-    Leave,
+    Stall,
     Never,
     Refuse,
 }

@@ -239,7 +239,7 @@ impl<'t> Place<'t> {
             "aside",
             "done",
             "retry",
-            "leave",
+            "stall",
             "never",
             "refuse",
             "every",

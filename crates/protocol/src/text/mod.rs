@@ -9,6 +9,7 @@ use crate::protocol::{Protocol, System};
 use cohkit_base::words::did_you_mean;
 use std::sync::Arc;
 
+mod aliases;
 mod ast;
 mod diagnostic;
 mod expected;

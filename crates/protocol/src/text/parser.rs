@@ -4,6 +4,7 @@
 //! that a test can compare the two. After an error the parser continues with the next statement. A row ends with its
 //! line; other statements may contain a block.
 
+use super::aliases::{current, Place};
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::lexer::Token;
@@ -64,7 +65,6 @@ pub(super) const RESERVED: [&str; 32] = [
     "home",
     "if",
     "in",
-    "leave",
     "never",
     "none",
     "not",
@@ -75,6 +75,7 @@ pub(super) const RESERVED: [&str; 32] = [
     "self",
     "send",
     "sender",
+    "stall",
     "stay",
     "true",
     "unlock",
@@ -83,6 +84,12 @@ pub(super) const RESERVED: [&str; 32] = [
     "write",
     "writes",
 ];
+
+/// Returns true for a word that no state, message, variable or field may have as its name. Former spellings of reserved
+/// words are reserved too.
+fn reserved(word: &str) -> bool {
+    RESERVED.contains(&current(Place::Action, word))
+}
 
 /// Returns one diagnostic for input in which no line begins a block. A file of another language would otherwise give an
 /// error in every line.
@@ -259,6 +266,11 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
+    /// The current word; the keyword if the word is its former spelling in this place.
+    fn keyword(&mut self, place: Place) -> &'a str {
+        current(place, self.word())
+    }
+
     fn eat_word(&mut self, word: &str) -> bool {
         let there = self.word() == word;
         if there {
@@ -387,9 +399,7 @@ impl<'a, 's> Parser<'a, 's> {
     /// Parses a name that is declared here.
     fn new_name(&mut self, what: &str) -> Parse<Name<'a>> {
         let name = self.name(what)?;
-        if RESERVED.contains(&name.text)
-            || Access::ALL.iter().any(|(_, access)| *access == name.text)
-        {
+        if reserved(name.text) || Access::ALL.iter().any(|(_, access)| *access == name.text) {
             self.sink.push(
                 Diagnostic::new(
                     Code::ReservedName,

@@ -5,6 +5,7 @@ use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value
 use crate::policy::When;
 use crate::protocol::{Carries, Class, Home, Right, Type};
 
+mod aliases;
 mod analysis;
 mod diagnostics;
 mod reference;

@@ -84,7 +84,7 @@ impl<'a> Parser<'a, '_> {
                 "waits" => {
                     self.advance();
                     state.waits.push(self.name("a message")?);
-                    while self.peek() == Token::Word && !RESERVED.contains(&self.word()) {
+                    while self.peek() == Token::Word && !reserved(self.word()) {
                         state.waits.push(self.name("a message")?);
                     }
                     self.eat(Token::Comma);
@@ -206,7 +206,7 @@ impl<'a> Parser<'a, '_> {
     fn action(&mut self) -> Parse<Action<'a>> {
         self.production("action");
         let start = self.span();
-        let word = self.word();
+        let word = self.keyword(Place::Action);
         let kind = match word {
             "send" => {
                 self.advance();
@@ -232,14 +232,14 @@ impl<'a> Parser<'a, '_> {
                     aside: self.eat_word("aside"),
                 }
             }
-            "aside" | "done" | "retry" | "unlocked" | "leave" | "never" | "refuse" => {
+            "aside" | "done" | "retry" | "unlocked" | "stall" | "never" | "refuse" => {
                 self.advance();
                 match word {
                     "aside" => ActionKind::Aside,
                     "done" => ActionKind::Done,
                     "retry" => ActionKind::Retry,
                     "unlocked" => ActionKind::Unlocked,
-                    "leave" => ActionKind::Leave,
+                    "stall" => ActionKind::Stall,
                     "never" => ActionKind::Never,
                     _ => ActionKind::Refuse,
                 }
@@ -314,7 +314,7 @@ impl<'a> Parser<'a, '_> {
             "every",
             "acknowledge",
             "unlocked",
-            "leave",
+            "stall",
             "never",
             "refuse",
         ];

@@ -14,16 +14,16 @@ impl<'a> Resolver<'a, '_> {
         let alone = row.actions.iter().find(|action| {
             matches!(
                 action.kind,
-                ActionKind::Leave | ActionKind::Never | ActionKind::Refuse
+                ActionKind::Stall | ActionKind::Never | ActionKind::Refuse
             )
         });
         if let Some(action) = alone {
             let local = matches!(event, Event::Local(_) | Event::Unlock);
             let message = matches!(event, Event::Message(_));
             let (effect, word, fits, of) = match action.kind {
-                ActionKind::Leave => (
+                ActionKind::Stall => (
                     Effect::Leave,
-                    "leave",
+                    "stall",
                     local || message,
                     "a message or a local operation",
                 ),
@@ -52,12 +52,8 @@ impl<'a> Resolver<'a, '_> {
             }
             if let Some(next) = row.next {
                 self.sink.push(
-                    Diagnostic::new(
-                        Code::Next,
-                        next.span,
-                        format!("`{word}` leaves the state as it is"),
-                    )
-                    .label("leave this cell empty"),
+                    Diagnostic::new(Code::Next, next.span, format!("`{word}` keeps the state"))
+                        .label("leave this cell empty"),
                 );
             }
             return Some(effect);
@@ -294,7 +290,7 @@ impl<'a> Resolver<'a, '_> {
                 }
             },
             // Reported by `effect`, which does not call this function for them.
-            ActionKind::Leave | ActionKind::Never | ActionKind::Refuse => None,
+            ActionKind::Stall | ActionKind::Never | ActionKind::Refuse => None,
         }
     }
 

@@ -96,7 +96,7 @@ fn policies_exclude_guarantee_none() {
         "file",
         &[(
             "home",
-            "local clean { ensure all <= S }\n I J | clean | leave",
+            "local clean { ensure all <= S }\n I J | clean | stall",
         )],
         expect![[r#"
               guarantee none, rc

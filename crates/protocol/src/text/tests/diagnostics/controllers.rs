@@ -207,14 +207,14 @@ fn misplaced_in_the_remote() {
         #                    ^^^^ misplaced: `done` without a message
         #                          ^^^^^^^^ misplaced: nothing can be unlocked here
         #                                                ^^^^^ unknown-name: unknown local operation `clean`
-          M | load | leave |
-        #            ^^^^^ misplaced: `leave` does not fit `load`
+          M | load | stall |
+        #            ^^^^^ misplaced: `stall` does not fit `load`
           M | store | never |
         #             ^^^^^ misplaced: `never` does not fit `store`
           M | Data | refuse |
         #            ^^^^^^ misplaced: `refuse` does not fit `Data`
           M | Ask | leave, n := 1 |
-        #           ^^^^^ misplaced: `leave` stands alone
+        #           ^^^^^ misplaced: `stall` stands alone
           M | clean if sender == who | | I
         #              ^^^^^^ misplaced: no message, so no `sender`
           M | unlock | | I
@@ -258,10 +258,10 @@ fn next_states() {
     remote(expect![[r#"
           I | store | send Get |
         #                       ^ next: the row does not say what comes next
-          M | Ask | leave | I
-        #                   ^ next: `leave` leaves the state as it is
+          M | Ask | stall | I
+        #                   ^ next: `stall` keeps the state
           M | Data | never | stay
-        #                    ^^^^ next: `never` leaves the state as it is
+        #                    ^^^^ next: `never` keeps the state
     "#]]);
 }
 
@@ -275,7 +275,7 @@ fn local_operations() {
         #                                                             ^^^^ unknown-name: unknown local operation `flsh`
           J | unlock | unlocked | stay
           I | clean_lock unlock | refuse |
-          I | clean flush | leave |
+          I | clean flush | stall |
     "#]]);
 }
 

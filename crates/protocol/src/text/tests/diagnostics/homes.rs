@@ -25,7 +25,7 @@ home directory {
   registers { told: 0..3 per remote per 2; best: 0..3 }
   I | Get | send Data, best := 0 | stay
   - | End if told[sender][0] < 3 | told[sender][0] += 1, send Pass (at = home, whose = sender) to at
-  - | End | leave
+  - | End | stall
   - | Pass if home != at | send Over to whose
   - | Pass | best := 0
   %home%

@@ -1,0 +1,35 @@
+//! Former spellings of keywords. They stay valid for one release.
+//!
+//! Only the parser and the check of declared names know them. Completion, diagnostics and printed rows have the
+//! keywords alone.
+
+/// Part of a file in which a keyword has its meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Actions of a row.
+    Action,
+}
+
+/// A keyword and its former spelling.
+pub(super) struct Alias {
+    pub place: Place,
+    pub keyword: &'static str,
+    pub former: &'static str,
+}
+
+const fn alias(place: Place, keyword: &'static str, former: &'static str) -> Alias {
+    Alias {
+        place,
+        keyword,
+        former,
+    }
+}
+
+/// All aliases, in the order of the table in `docs/language.md`.
+pub(super) const ALIASES: [Alias; 1] = [alias(Place::Action, "stall", "leave")];
+
+/// Returns the keyword for a former spelling in this place, and every other word unchanged.
+pub(super) fn current(place: Place, word: &str) -> &str {
+    let alias = |alias: &&Alias| alias.place == place && alias.former == word;
+    ALIASES.iter().find(alias).map_or(word, |it| it.keyword)
+}

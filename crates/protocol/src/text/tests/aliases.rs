@@ -1,0 +1,131 @@
+//! Former spellings of keywords mean the same as the keywords.
+
+use super::super::aliases::{Alias, Place, ALIASES};
+use super::super::lexer::{lex, Token};
+use super::*;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Protocol files of the repository, those of tests included.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of the repository") {
+        let path = entry.expect("a folder can be listed").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "coh") {
+            found.push(path);
+        }
+    }
+}
+
+/// Alias whose keyword begins at this token; the longest of several.
+fn alias_at(text: &str, tokens: &[(Token, Span)], at: usize) -> Option<&'static Alias> {
+    let word = |at: usize| {
+        let span = tokens.get(at).map_or(Span::default(), |token| token.1);
+        &text[span.start as usize..span.end as usize]
+    };
+    let before = at.checked_sub(1).map(|before| tokens[before].0);
+    let fits = |alias: &&Alias| {
+        let begins = match alias.place {
+            Place::Action => {
+                matches!(before, Some(Token::Bar | Token::Comma | Token::OpenBrace))
+            }
+        };
+        let mut words = alias.keyword.split(' ').enumerate();
+        begins && words.all(|(ahead, keyword)| word(at + ahead) == keyword)
+    };
+    let aliases = ALIASES.iter().filter(fits);
+    aliases.max_by_key(|alias| alias.keyword.len())
+}
+
+/// The file with the former spelling of every keyword that has one. `used` receives the keywords.
+fn former(text: &str, used: &mut BTreeSet<&'static str>) -> String {
+    let tokens = lex(text, &mut Sink::default());
+    let mut written = String::new();
+    let mut copied = 0;
+    for (at, (_, span)) in tokens.iter().enumerate() {
+        if let Some(alias) = alias_at(text, &tokens, at) {
+            let last = tokens[at + alias.keyword.split(' ').count() - 1].1;
+            written += &text[copied..span.start as usize];
+            written += alias.former;
+            copied = last.end as usize;
+            used.insert(alias.keyword);
+        }
+    }
+    written + &text[copied..]
+}
+
+/// Protocol or diagnostics of a file, without the positions in the file.
+fn meaning(text: &str) -> String {
+    let mut lines = Vec::new();
+    let mut skipped = 0;
+    let debug = format!("{:#?}", parse(text));
+    for line in debug.lines() {
+        if skipped > 0 {
+            skipped -= 1;
+        } else {
+            skipped = if line.ends_with("Span {") { 2 } else { 0 };
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn former_spellings_give_the_same_protocol() {
+    let mut all = Vec::new();
+    for folder in ["protocols", "ordering", "tests", "crates", "docs"] {
+        files(&Path::new(ROOT).join(folder), &mut all);
+    }
+    let mut used = BTreeSet::new();
+    for file in all {
+        let text = std::fs::read_to_string(&file).expect("a protocol file");
+        let other = former(&text, &mut used);
+        if other != text {
+            let same = meaning(&text) == meaning(&other);
+            assert!(same, "{} with former spellings", file.display());
+        }
+        // Shipped files have no former spelling.
+        let rows = lex(&text, &mut Sink::default());
+        let has = |alias: &&Alias| {
+            rows.iter().any(|(_, span)| {
+                alias.place == Place::Action
+                    && &text[span.start as usize..span.end as usize] == alias.former
+            })
+        };
+        let left = ALIASES.iter().find(has).map(|alias| alias.former);
+        assert_eq!(left, None, "{}", file.display());
+    }
+    let keywords: BTreeSet<&str> = ALIASES.iter().map(|alias| alias.keyword).collect();
+    assert_eq!(used, keywords, "keywords with aliases that the files use");
+}
+
+#[test]
+fn former_spellings_of_actions_cannot_be_names() {
+    let actions = ALIASES.iter().filter(|alias| alias.place == Place::Action);
+    for word in actions.flat_map(|alias| [alias.keyword, alias.former]) {
+        if !word.contains(' ') {
+            let text = MSI.replacen("states {", &format!("states {{ {word};"), 1);
+            assert_ne!(text, MSI);
+            let errors = parse(&text).expect_err(word);
+            assert_eq!(errors[0].code, Code::ReservedName, "{word}");
+        }
+    }
+}
+
+/// The reference lists all aliases.
+#[test]
+fn the_reference_lists_the_aliases() {
+    let reference = include_str!("../../../../../docs/language.md");
+    let heading = "### Former spellings\n";
+    let (_, section) = reference.split_once(heading).expect("a section of its own");
+    let rows = section
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'));
+    let rows: Vec<&str> = rows.skip(2).collect();
+    let expected = ALIASES.map(|alias| format!("| `{}` | `{}` |", alias.keyword, alias.former));
+    assert_eq!(rows, expected);
+}
