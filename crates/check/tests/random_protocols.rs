@@ -208,9 +208,9 @@ fn random_protocols_use_every_row_construct() {
         "wide per 2",
         "u := ",
         "u[w[sender]] :=",
-        "aside",
-        "write aside, write",
-        "write, write aside",
+        "defer",
+        "write deferred, write",
+        "write, write deferred",
         "open += 1",
         "atomic",
         "send Old, write",
@@ -222,9 +222,9 @@ fn random_protocols_use_every_row_construct() {
         "- | fence if free",
         "| release if free",
         "| send Nack",
-        "if not busy | aside, busy := true",
+        "if not busy | defer, busy := true",
         "one := any sharers",
-        "write aside, send Written to wants",
+        "write deferred, send Written to wants",
     ];
     for seed in (0..TEXTS)
         .chain(ARRAYS..ARRAYS + 40)

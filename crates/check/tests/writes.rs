@@ -95,17 +95,17 @@ fn faults_of_stores_in_one_step_are_found() {
     let any = "R       | Write WriteLine if count(readers) <= 1 | write";
     assert_eq!(violated(first, any), "data value");
     // The writer gets its acknowledgement before memory has its bytes.
-    let early = "aside, send Inv to readers - { sender }";
-    let told = "aside, send Ack, send Inv to readers - { sender }";
+    let early = "defer, send Inv to readers - { sender }";
+    let told = "defer, send Ack, send Inv to readers - { sender }";
     assert_eq!(violated(early, told), "data value");
     // A second store is deferred over the first.
     let left = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
     let over =
-        "W | Read ReadOnce | stall | \n  W | Write WriteLine | aside, writer := sender | stay";
+        "W | Read ReadOnce | stall | \n  W | Write WriteLine | defer, writer := sender | stay";
     assert_eq!(violated(left, over), "one store aside at a time");
     // The deferred store is written after every response, though only the first time there is one.
     let more = "owed := owed - 1                                   | stay";
-    let again = "owed := owed - 1, write aside | stay";
+    let again = "owed := owed - 1, write deferred | stay";
     assert_eq!(violated(more, again), "data value");
 }
 
@@ -159,17 +159,17 @@ home dir {
   M   | Put    | write, owner := none | I
   M   | Get    | send Recall to owner, wants := sender | R
   R   | Put    | write, send Data to wants, owner := wants, wants := none | M
-  M   | Wr     | aside, send Recall to owner, wants := sender | Y
-  Y   | Put    | write, write aside, send Done to wants, owner := none, wants := none | I
+  M   | Wr     | defer, send Recall to owner, wants := sender | Y
+  Y   | Put    | write, write deferred, send Done to wants, owner := none, wants := none | I
   Y R | Get Wr | stall
 }
 system two { remotes 2; lines 1 }
 ";
     assert_eq!(search(text, 2, 1), Ok((471, 1_556)));
-    let other = text.replace("write, write aside", "write aside, write");
+    let other = text.replace("write, write deferred", "write deferred, write");
     assert_eq!(search(&other, 2, 1), Err("data value".into()));
-    let last = "write, write aside, send Done to wants, owner := none, wants := none";
-    let told = "write aside, send Done to wants, owner := none, wants := none, write";
+    let last = "write, write deferred, send Done to wants, owner := none, wants := none";
+    let told = "write deferred, send Done to wants, owner := none, wants := none, write";
     assert_eq!(
         search(&text.replace(last, told), 2, 1),
         Err("data value".into())
@@ -337,8 +337,8 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
     assert!(marked(&at_once, home_performs), "{at_once:?}");
     let late = text
         .replace(
-            "write aside, send Ack to writer",
-            "write aside, send Late to writer",
+            "write deferred, send Ack to writer",
+            "write deferred, send Late to writer",
         )
         .replace("IW          | Ack  ", "IW          | Ack Late ")
         .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
@@ -396,8 +396,8 @@ fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
         found.unwrap();
     }
     // Without deferral, the store is consumed and lost.
-    let forgets = WAITS.replace("aside, writer := sender", "writer := sender");
-    let forgets = forgets.replace("write aside, writer", "writer");
+    let forgets = WAITS.replace("defer, writer := sender", "writer := sender");
+    let forgets = forgets.replace("write deferred, writer", "writer");
     assert_eq!(both_sizes(&forgets), [broken(lost), broken(lost)]);
 }
 
@@ -412,7 +412,7 @@ fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
     );
     assert!(search(TWICE, 2, 1).is_err());
     // A posted store is written and deferred, though its core has another one that could take its place.
-    let twice = WAITS.replace("L | W     | aside", "L | W | write, aside");
+    let twice = WAITS.replace("L | W     | defer", "L | W | write, defer");
     assert_eq!(
         both_sizes(&twice),
         [(); 2].map(|()| broken("every store is performed once"))
@@ -560,8 +560,8 @@ fn atomic_access_excludes_intervening_stores() {
     );
     search(&waits, 2, 1).unwrap();
     // The response already contains the store.
-    let late = waits.replace("aside, send Old", "write, send Old");
-    let late = late.replace("write aside, send Done", "send Done");
+    let late = waits.replace("defer, send Old", "write, send Old");
+    let late = late.replace("write deferred, send Done", "send Done");
     assert_eq!(search(&late, 2, 1), broken(split));
     // The home reads and writes in one step.
     for (texts, found) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {

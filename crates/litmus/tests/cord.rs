@@ -87,8 +87,8 @@ const FAULTS: &[Fault] = &[
         words: &[
             ("write, arrived[sender][epoch] := 0, told", "write, told"),
             (
-                "write aside, arrived[wants][its] := 0, told",
-                "write aside, told",
+                "write deferred, arrived[wants][its] := 0, told",
+                "write deferred, told",
             ),
         ],
         by: System("one"),
@@ -225,7 +225,7 @@ const FAULTS: &[Fault] = &[
                 "its := epoch, owner := none | F",
                 "its := epoch, owner := none, arrived[sender][epoch] += 1 | F",
             ),
-            ("write aside, arrived[wants][its] += 1, ", "write aside, "),
+            ("write deferred, arrived[wants][its] += 1, ", "write deferred, "),
         ],
         by: Written("MP+popl+copy"),
         says: "1:X2=1; 1:X4=0",
@@ -238,7 +238,7 @@ const FAULTS: &[Fault] = &[
                 "== needs\n",
             ),
             (
-                "aside, send Inv to owner, wants := sender, its := epoch, owner := none | G",
+                "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
                 "write, arrived[sender][epoch] := 0, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
             ),
         ],

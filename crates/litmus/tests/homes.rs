@@ -244,7 +244,7 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
         ),
         (
             "copies stay when a store commits",
-            "aside, send Inv to owner, wants := sender, its := epoch, owner := none | G",
+            "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
             "write, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
             "a readable copy is stale",
         ),

@@ -250,7 +250,7 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
             &[
                 ("readers := {} | H", "readers := {}, send Written | H"),
                 ("owner := none | H", "owner := none, send Written | H"),
-                ("write aside, send Written to wants, ", "write aside, "),
+                ("write deferred, send Written to wants, ", "write deferred, "),
             ],
             "SB+polas+copy",
             &["aa", "ta", "at"],
@@ -259,8 +259,8 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
         (
             "an atomic access finds what a copy has overwritten",
             &[(
-                "write, send Old to wants, write aside",
-                "send Old to wants, write, write aside",
+                "write, send Old to wants, write deferred",
+                "send Old to wants, write, write deferred",
             )],
             "2+2W+swps",
             &["bttt"],

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn values_that_nothing_reads_make_no_difference() {
-        let dead = "W | InvAck | write aside, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
+        let dead = "W | InvAck | write deferred, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
         assert_eq!(compare_mutant(WRITE_THROUGH, dead, 2), Bisimulation::Whole);
         assert_eq!(
             compare_mutant(WRITE_THROUGH, dead, 4),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn one_more_message_makes_a_difference() {
-        let all = "R | Write | aside, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
+        let all = "R | Write | defer, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
         let more = "`send Inv to readers` instead of `send Inv to readers - { sender }`";
         assert_eq!(
             compare_mutant(WRITE_THROUGH, &format!("{all}{more}"), 2),

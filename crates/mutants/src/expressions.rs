@@ -31,9 +31,9 @@ const ASSIGNMENTS: [&str; 3] = [":=", "+=", "-="];
 
 /// Actions that write data of the current message or of a deferred store, or defer a store, with their replacements.
 const BYTES: [(&str, &[&str]); 3] = [
-    ("write", &["write aside", "aside"]),
-    ("write aside", &["write"]),
-    ("aside", &["write"]),
+    ("write", &["write deferred", "defer"]),
+    ("write deferred", &["write"]),
+    ("defer", &["write"]),
 ];
 
 /// Returns the alternatives to an action or a guard, operator by operator, each from left to right.
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(texts("sharers := { sender }"), ["sharers += { sender }"]);
         assert_eq!(texts("sharers := {}"), [""; 0]);
         assert_eq!(texts("s := s + { sender }"), ["s := s"]);
-        assert_eq!(texts("write"), ["write aside", "aside"]);
+        assert_eq!(texts("write"), ["write deferred", "defer"]);
     }
 
     #[test]

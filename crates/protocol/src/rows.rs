@@ -261,8 +261,8 @@ impl Words<'_> {
                 text
             }
             Statement::WriteMemory => "write".to_string(),
-            Statement::SetAside => "aside".to_string(),
-            Statement::WriteAside => "write aside".to_string(),
+            Statement::SetAside => "defer".to_string(),
+            Statement::WriteAside => "write deferred".to_string(),
             Statement::Done => "done".to_string(),
             Statement::Retry => "retry".to_string(),
             Statement::Every { from, to } => {

@@ -302,18 +302,18 @@ fn partial_line_cannot_be_sent_as_a_whole_line() {
 
 #[test]
 fn deferred_stores_are_committed_and_vice_versa() {
-    let aside = "aside, send Inv to readers";
+    let aside = "defer, send Inv to readers";
     let (text, _) = changed("write-through", aside, "send Inv to readers");
     let errors = parse(&text).unwrap_err();
-    assert_eq!(errors[0].message, "nothing is ever set aside");
-    let (text, _) = changed("write-through", "write aside, ", "");
+    assert_eq!(errors[0].message, "no write is ever deferred");
+    let (text, _) = changed("write-through", "write deferred, ", "");
     let errors = parse(&text).unwrap_err();
-    assert_eq!(errors[0].message, "what is set aside is never written");
-    let (text, _) = changed("write-through", "send DataOnce ", "aside ");
+    assert_eq!(errors[0].message, "a deferred write is never written");
+    let (text, _) = changed("write-through", "send DataOnce ", "defer ");
     let errors = parse(&text).unwrap_err();
     assert!(errors
         .iter()
-        .any(|error| error.message == "nothing to set aside"));
+        .any(|error| error.message == "no write to defer"));
 }
 
 /// Permissions and copies of a home's states were accepted, and had no effect.

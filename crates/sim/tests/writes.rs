@@ -73,7 +73,7 @@ fn faults_of_stores_that_are_sent_are_found() {
             "if count(readers - { sender }) == 0",
             "if count(readers) <= 1",
         ),
-        (name, "aside, send Inv to", "aside, send Ack, send Inv to"),
+        (name, "defer, send Inv to", "defer, send Ack, send Inv to"),
         (
             "write-through-two-step",
             "| write, send Ack ",

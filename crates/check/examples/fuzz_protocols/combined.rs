@@ -176,13 +176,13 @@ fn memory(random: &mut Random, lines: u8) -> Template {
                 false => ("", "", ""),
             };
             parts.home(&format!(
-                "L | Post{guard} | aside{taken}, send Half, writer := sender | A"
+                "L | Post{guard} | defer{taken}, send Half, writer := sender | A"
             ));
             if slot {
                 parts.home("L | Post | stall");
             }
             parts.home(&format!(
-                "A | Go | write aside{given}{late}, writer := none | L"
+                "A | Go | write deferred{given}{late}, writer := none | L"
             ));
         } else {
             parts.home(&format!("L | Post | write{done} | stay"));
@@ -443,8 +443,8 @@ fn sharers(random: &mut Random) -> Template {
         }
         parts.home(
             "A | Part if count(sharers) == 0 | write, send Written | stay
-             A | Part | aside, send Inv to sharers, left := count(sharers), wants := sender | D
-             D | Gone if left == 1 | write aside, send Written to wants, sharers := {}, left := 0, wants := none | A
+             A | Part | defer, send Inv to sharers, left := count(sharers), wants := sender | D
+             D | Gone if left == 1 | write deferred, send Written to wants, sharers := {}, left := 0, wants := none | A
              D | Gone | left -= 1 | stay",
         );
         parts.home(&format!("D | {} | stall", stays.join(" ")));

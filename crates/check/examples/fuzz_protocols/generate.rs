@@ -156,7 +156,7 @@ pub fn protocol(seed: u64) -> String {
 /// Deferred stores, with the writes of memory in any order in every second protocol.
 fn set_aside(random: &mut Random) -> Template {
     let mut template = through();
-    let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write aside");
+    let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write deferred");
     let order = random.below(4);
     let at = random.below(4);
     for row in template.rows.iter_mut().filter(both) {

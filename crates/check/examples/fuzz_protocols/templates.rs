@@ -256,9 +256,9 @@ pub fn through() -> Template {
         M | Put   | write, owner := none                               | U
         M | Get   | send Recall to owner, wants := sender              | R
         R | Put   | write, send Data to wants, owner := wants          | M
-        M | Part  | aside, send Recall to owner, wants := sender       | Y
-        M | Whole | aside, send Recall to owner, wants := sender       | Y
-        Y | Put   | write, write aside, send Done to wants, owner := none | U
+        M | Part  | defer, send Recall to owner, wants := sender       | Y
+        M | Whole | defer, send Recall to owner, wants := sender       | Y
+        Y | Put   | write, write deferred, send Done to wants, owner := none | U
         Y R | Get   | stall
         Y R | Part  | stall
         Y R | Whole | stall";
@@ -348,10 +348,10 @@ pub fn posted() -> Template {
         I R T U | Free              | open -= 1            | stay";
     let home = "
         L | Get  | send Data                                    | stay
-        L | Post | aside, send Half, writer := sender           | A
+        L | Post | defer, send Half, writer := sender           | A
         L | Slow | write, send Done                             | stay
         L | Swap | send Old, write                              | stay
-        A | Go   | write aside, send Free to writer, writer := none | L
+        A | Go   | write deferred, send Free to writer, writer := none | L
         A | Get  | stall
         A | Post | stall
         A | Slow | stall

@@ -285,11 +285,11 @@ const FAULTS: &[Fault] = &[
         "WxWyLz+RxAzRxRy",
         &[
             (
-                "Write  | aside, send Inv to readers - { sender },",
-                "Write  | aside, send Ack, send Inv to readers - { sender },",
+                "Write  | defer, send Inv to readers - { sender },",
+                "Write  | defer, send Ack, send Inv to readers - { sender },",
             ),
-            ("Write  | aside, send Inv to owner,", "Write  | aside, send Ack, send Inv to owner,"),
-            ("write aside, send Ack to wants,", "write aside,"),
+            ("Write  | defer, send Inv to owner,", "Write  | defer, send Ack, send Inv to owner,"),
+            ("write deferred, send Ack to wants,", "write deferred,"),
         ],
         "a write ends that the home has not performed",
     ),
@@ -297,7 +297,7 @@ const FAULTS: &[Fault] = &[
         MP,
         "the credit of a store that waited for copies is lost",
         "WxWx+Rx",
-        &[("write aside, send Credit to wants,", "write aside,")],
+        &[("write deferred, send Credit to wants,", "write deferred,")],
         STUCK,
     ),
     fault(

@@ -63,7 +63,7 @@ remote r { states { I; S reads }
 ",
 ];
 /// Words to insert, including names that the files use.
-const WORDS: [&str; 65] = [
+const WORDS: [&str; 68] = [
     "I",
     "M",
     "W",
@@ -104,6 +104,9 @@ const WORDS: [&str; 65] = [
     "stay",
     "leave",
     "stall",
+    "aside",
+    "defer",
+    "deferred",
     "never",
     "refuse",
     "send",

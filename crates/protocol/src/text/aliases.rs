@@ -26,7 +26,17 @@ const fn alias(place: Place, keyword: &'static str, former: &'static str) -> Ali
 }
 
 /// All aliases, in the order of the table in `docs/language.md`.
-pub(super) const ALIASES: [Alias; 1] = [alias(Place::Action, "stall", "leave")];
+pub(super) const ALIASES: [Alias; 3] = [
+    alias(Place::Action, "stall", "leave"),
+    alias(Place::Action, "defer", "aside"),
+    alias(Place::Action, "write deferred", "write aside"),
+];
+
+/// Former spelling of a keyword in this place, if it has one.
+pub(super) fn former(place: Place, keyword: &str) -> Option<&'static str> {
+    let alias = |alias: &&Alias| alias.place == place && alias.keyword == keyword;
+    ALIASES.iter().find(alias).map(|it| it.former)
+}
 
 /// Returns the keyword for a former spelling in this place, and every other word unchanged.
 pub(super) fn current(place: Place, word: &str) -> &str {

@@ -222,11 +222,11 @@ pub(super) enum ActionKind<'a> {
     AssignElement(Name<'a>, Vec<Expr<'a>>, Option<Operator>, Expr<'a>),
     /// `for NAME in SET { ACTIONS }`.
     For(Name<'a>, Expr<'a>, Vec<Action<'a>>),
-    /// `write`, or `write aside`.
+    /// `write`, or `write deferred`.
     Write {
-        aside: bool,
+        deferred: bool,
     },
-    Aside,
+    Defer,
     Done,
     Retry,
     /// `every STATE becomes STATE`.

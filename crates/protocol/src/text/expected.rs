@@ -236,7 +236,7 @@ impl<'t> Place<'t> {
         let actions = [
             "send",
             "write",
-            "aside",
+            "defer",
             "done",
             "retry",
             "stall",
@@ -259,7 +259,7 @@ impl<'t> Place<'t> {
             Some((_, "acknowledge")) => (None, vec![]),
             Some(_) => {
                 let (names, mut words) = values();
-                words.extend(["to", "becomes", "aside"]);
+                words.extend(["to", "becomes", "deferred"]);
                 (names, words)
             }
         }

@@ -4,7 +4,7 @@
 //! that a test can compare the two. After an error the parser continues with the next statement. A row ends with its
 //! line; other statements may contain a block.
 
-use super::aliases::{current, Place};
+use super::aliases::{current, former, Place};
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::lexer::Token;
@@ -53,9 +53,9 @@ pub(super) const MOST_HOMES: u32 = 4;
 pub(super) const RESERVED: [&str; 32] = [
     "acknowledge",
     "and",
-    "aside",
     "becomes",
     "count",
+    "defer",
     "dirty",
     "done",
     "every",
@@ -269,6 +269,20 @@ impl<'a, 's> Parser<'a, 's> {
     /// The current word; the keyword if the word is its former spelling in this place.
     fn keyword(&mut self, place: Place) -> &'a str {
         current(place, self.word())
+    }
+
+    /// Takes all words of a keyword, or of its former spelling.
+    fn eat_keyword(&mut self, place: Place, keyword: &str) -> bool {
+        for spelling in [Some(keyword), former(place, keyword)].into_iter().flatten() {
+            self.peek();
+            let mut words = spelling.split(' ').enumerate();
+            let follows = words.all(|(ahead, word)| self.slice(self.raw(ahead).1) == word);
+            if follows {
+                spelling.split(' ').for_each(|_| self.advance());
+                return true;
+            }
+        }
+        false
     }
 
     fn eat_word(&mut self, word: &str) -> bool {

@@ -227,15 +227,16 @@ impl<'a> Parser<'a, '_> {
                 ActionKind::Every(from, self.name("a state")?)
             }
             "write" => {
-                self.advance();
-                ActionKind::Write {
-                    aside: self.eat_word("aside"),
+                let deferred = self.eat_keyword(Place::Action, "write deferred");
+                if !deferred {
+                    self.advance();
                 }
+                ActionKind::Write { deferred }
             }
-            "aside" | "done" | "retry" | "unlocked" | "stall" | "never" | "refuse" => {
+            "defer" | "done" | "retry" | "unlocked" | "stall" | "never" | "refuse" => {
                 self.advance();
                 match word {
-                    "aside" => ActionKind::Aside,
+                    "defer" => ActionKind::Defer,
                     "done" => ActionKind::Done,
                     "retry" => ActionKind::Retry,
                     "unlocked" => ActionKind::Unlocked,
@@ -308,7 +309,7 @@ impl<'a> Parser<'a, '_> {
             "send",
             "for",
             "write",
-            "aside",
+            "defer",
             "done",
             "retry",
             "every",

@@ -466,13 +466,13 @@ impl<'a> Resolver<'a, '_> {
         let (message, label, span) = match (row(&Statement::SetAside), row(&Statement::WriteAside))
         {
             (None, Some(row)) => (
-                "nothing is ever set aside",
-                "say `aside` where the bytes come",
+                "no write is ever deferred",
+                "write `defer` where the bytes arrive",
                 row.span,
             ),
             (Some(row), None) => (
-                "what is set aside is never written",
-                "say `write aside` where it is to be written",
+                "a deferred write is never written",
+                "write `write deferred` where it is performed",
                 row.span,
             ),
             _ => return,

@@ -212,25 +212,25 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::Every(from, to) => {
                 self.every((*from, *to), action.span, scope, reading)
             }
-            ActionKind::Aside => match (scope.side, carries) {
+            ActionKind::Defer => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
                     Some(Statement::SetAside)
                 }
                 _ => wrong(
                     Code::Misplaced,
-                    "nothing to set aside",
-                    "only a home sets aside, and only the bytes of a `(store)` or `(partial store)`",
+                    "no write to defer",
+                    "only a home defers, and only the bytes of a `(store)` or `(partial store)`",
                 ),
             },
-            ActionKind::Write { aside: true } => match scope.side {
+            ActionKind::Write { deferred: true } => match scope.side {
                 Side::Home => Some(Statement::WriteAside),
                 Side::Remote => wrong(
                     Code::Misplaced,
-                    "`write aside` in the remote",
+                    "`write deferred` in the remote",
                     "only the home writes to memory",
                 ),
             },
-            ActionKind::Write { aside: false } => match (scope.side, carries) {
+            ActionKind::Write { deferred: false } => match (scope.side, carries) {
                 (Side::Remote, _) => wrong(
                     Code::Misplaced,
                     "`write` in the remote",
