@@ -47,8 +47,8 @@ def terminals(root: Path) -> tuple[set[str], set[str]]:
     text = (root / "docs/language.md").read_text()
     [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = set(re.findall(r'"([^"]+)"', grammar))
-    former = re.split(r"^\| Keyword \| Former spelling \|\n.*\n", text, flags=re.MULTILINE)[1].split("\n\n")[0]
-    words = {word for word in quoted if word[0].isalpha()} | set(re.findall(r"\w+", former))
+    former = re.split(r"^\| Keyword \| Former spelling \| Place \|\n.*\n", text, flags=re.MULTILINE)[1].split("\n\n")[0]
+    words = {word for word in quoted if word[0].isalpha()} | set(" ".join(re.findall(r"`(.+?)`", former)).split())
     return words, {word for word in quoted if not word[0].isalpha()}
 
 

@@ -43,7 +43,7 @@ remote cpu {
   M   | Recall     | send Put  | D
   P   | Recall     |           | stay
   W   | Recall     | stall
-  D   | Recall     | never
+  D   | Recall     | unreachable
 }
 remote device {
   states { I; S reads; W waits Data }

@@ -27,7 +27,7 @@ pub struct Explorer {
     home: Controller,
     remotes: Remotes,
     lines: u8,
-    /// True if an outer level backs its memory (`memory lent`).
+    /// True if an outer level backs its memory (`parent any`).
     lent: bool,
 }
 

@@ -177,7 +177,7 @@ impl Source {
                 with("row dropped", "dropped".into(), Vec::new());
                 let twice: Vec<String> = actions.iter().chain(&actions).cloned().collect();
                 let does = !actions.is_empty()
-                    && !matches!(actions[0].as_str(), "stall" | "never" | "refuse");
+                    && !matches!(actions[0].as_str(), "stall" | "unreachable" | "refuse");
                 if does {
                     with(
                         "actions doubled",

@@ -119,7 +119,7 @@ impl Act {
 /// Outcome of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// No rule applies, or the rule says `never`.
+    /// No rule applies, or the row is `unreachable`.
     Unexpected,
     /// The event stalls.
     Leave,

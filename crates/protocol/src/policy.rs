@@ -27,7 +27,7 @@ pub struct Policy {
     /// `await ACK after GRANT, ...`: no forward is sent to a remote while one of these grants to it may be
     /// unacknowledged.
     pub awaits: Vec<Await>,
-    /// `expect ANSWER tells RIGHT`: assertions that the construction proves or refutes.
+    /// `assert ANSWER implies RIGHT`: assertions that the construction proves or refutes.
     pub expectations: Vec<Expectation>,
     /// Span of the keyword `home`.
     pub span: Span,
@@ -142,7 +142,7 @@ pub struct Await {
     pub span: Span,
 }
 
-/// Assertion `expect ANSWER tells RIGHT`.
+/// Assertion `assert ANSWER implies RIGHT`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expectation {
     /// Answer message.

@@ -276,7 +276,7 @@ pub struct System {
     pub remotes: Remotes,
     /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
-    /// True if the home's memory has a backing permission of an outer level (`memory lent`). It changes over time, as
+    /// True if the home's memory has a backing permission of an outer level (`parent any`). It changes over time, as
     /// if a cache backed the home.
     pub lent: bool,
     /// Sizes of the file that this system overrides, with their values.

@@ -44,7 +44,7 @@ pub struct Row {
     pub span: Span,
 }
 
-/// Renders the rows of one of the protocol's controllers. Rows with `never` are left out.
+/// Renders the rows of one of the protocol's controllers. Rows with `unreachable` are left out.
 pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
     let mut rules: Vec<&Rule> = controller.rules.iter().collect();
     rules.retain(|rule| rule.effect != Effect::Never);
@@ -128,7 +128,7 @@ impl Words<'_> {
             }
             Effect::Leave => (vec!["stall".to_string()], None),
             Effect::Refuse => (vec!["refuse".to_string()], None),
-            Effect::Never => (vec!["never".to_string()], None),
+            Effect::Never => (vec!["unreachable".to_string()], None),
         };
         Row {
             state: state(own),

@@ -403,9 +403,9 @@ fn answer_assertions_are_proved_or_refuted() {
         }
     };
     // A dirty copy was given up, so only a new request can follow.
-    assert!(with("expect AckDirty tells I").is_none());
+    assert!(with("assert AckDirty implies I").is_none());
     // The answer "no copy" may have been sent while a grant was in flight.
-    let fault = with("expect AckNone tells I").unwrap();
+    let fault = with("assert AckNone implies I").unwrap();
     assert_eq!(fault.kind, FaultKind::WrongExpectation);
     let [as_expected, otherwise] = &fault.explanations[..] else {
         panic!("two explanations")

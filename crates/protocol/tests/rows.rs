@@ -38,7 +38,7 @@ home directory {
   S   | Put if count(sharers + {}) == 1 | write, send Ack, sharers := {}, owner := none | I
   S   | Put                          | send Inv (requestor = sender) to sharers - { sender }, send Ack, sharers -= { sender } | S
   S   | Data                         | write | stay
-  I   | Data                         | never |
+  I   | Data                         | unreachable |
 }
 "#;
 

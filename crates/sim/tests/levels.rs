@@ -179,7 +179,7 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
 /// Returns the failures that one change of the lower protocol causes within some seeds.
 fn changed(from: &str, to: &str) -> Vec<FailureKind> {
     // A system with lent memory rejects the change itself; without it, only the simulation can detect the fault.
-    let text = l1().replace("; memory lent }", " }");
+    let text = l1().replace("; parent any }", " }");
     assert_eq!(text.matches(from).count(), 1, "{from}");
     let text = text.replace(from, to);
     let kinds =

@@ -110,7 +110,7 @@ pub enum Deed {
 /// Response of a table to an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// No row, or one marked `never`.
+    /// No row, or one marked `unreachable`.
     None,
     /// The event stalls.
     Waits,

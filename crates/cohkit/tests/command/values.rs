@@ -71,7 +71,7 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     let of = |name: &str| folder.path().join(name).display().to_string();
     let (file, trace, timeline) = (of("right.coh"), of("trace.json"), of("run.pftrace"));
     let protocol = fs::read_to_string("../../tests/values/every-type.coh").expect("the file");
-    let right = protocol.replace("R | Data if first | never", "S | evict | | I");
+    let right = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
     assert_ne!(protocol, right);
     fs::write(&file, right).expect("it can be written");
     let options = [

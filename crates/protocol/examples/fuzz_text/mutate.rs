@@ -63,7 +63,7 @@ remote r { states { I; S reads }
 ",
 ];
 /// Words to insert, including names that the files use.
-const WORDS: [&str; 68] = [
+const WORDS: [&str; 69] = [
     "I",
     "M",
     "W",
@@ -108,6 +108,7 @@ const WORDS: [&str; 68] = [
     "defer",
     "deferred",
     "never",
+    "unreachable",
     "refuse",
     "send",
     "done",

@@ -482,7 +482,7 @@ impl Explorer<'_, '_> {
         Ok(())
     }
 
-    /// Checks that an answer implies the permission that the file expects (`expect`).
+    /// Checks that an answer implies the permission that the file asserts (`assert`).
     fn check_expectation(
         &mut self,
         state: u32,

@@ -33,7 +33,7 @@ pub enum FaultKind {
     DeadEnd,
     /// From some state moves continue, but quiescence is never reached.
     Livelock,
-    /// An `expect` of the file is refuted.
+    /// An `assert` of the file is refuted.
     WrongExpectation,
     /// A grant gives a different permission than the file states.
     WrongGrant,

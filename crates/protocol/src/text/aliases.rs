@@ -8,6 +8,10 @@
 pub(super) enum Place {
     /// Actions of a row.
     Action,
+    /// Statements of a home that is given as goals.
+    Policy,
+    /// Contents of a system.
+    System,
 }
 
 /// A keyword and its former spelling.
@@ -26,10 +30,14 @@ const fn alias(place: Place, keyword: &'static str, former: &'static str) -> Ali
 }
 
 /// All aliases, in the order of the table in `docs/language.md`.
-pub(super) const ALIASES: [Alias; 3] = [
+pub(super) const ALIASES: [Alias; 7] = [
     alias(Place::Action, "stall", "leave"),
     alias(Place::Action, "defer", "aside"),
     alias(Place::Action, "write deferred", "write aside"),
+    alias(Place::Action, "unreachable", "never"),
+    alias(Place::Policy, "assert", "expect"),
+    alias(Place::Policy, "implies", "tells"),
+    alias(Place::System, "parent any", "memory lent"),
 ];
 
 /// Former spelling of a keyword in this place, if it has one.

@@ -60,8 +60,8 @@ pub(super) enum Item<'a> {
 pub(super) enum SystemItem<'a> {
     /// A number of agents or lines, or the value of a size.
     Has(Name<'a>, Number),
-    /// `memory lent`.
-    Lent(Span),
+    /// `parent any`.
+    ParentAny(Span),
 }
 
 /// Program order of one access: clauses `before` (true) or `after` (false) with the other accesses. None means all.
@@ -234,7 +234,7 @@ pub(super) enum ActionKind<'a> {
     Acknowledge(Name<'a>),
     Unlocked,
     Stall,
-    Never,
+    Unreachable,
     Refuse,
 }
 

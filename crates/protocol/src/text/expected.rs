@@ -61,7 +61,7 @@ fn fits(names: &[&'static str], words: &[&'static str]) -> Fits {
 
 /// Statements of a home that is written as a policy. States in them are those of remotes.
 const GOALS: [&str; 9] = [
-    "on", "local", "reach", "stall", "accept", "under", "serve", "await", "expect",
+    "on", "local", "reach", "stall", "accept", "under", "serve", "await", "assert",
 ];
 
 /// Context of a position: the enclosing blocks, outermost first, and the statement up to the position.
@@ -169,7 +169,7 @@ impl<'t> Place<'t> {
                 ],
             ),
             (Some("local"), _) => fits(&["state"], &["ensure", "all"]),
-            (Some("system"), _) => (None, vec!["remotes", "lines", "memory", "lent"]),
+            (Some("system"), _) => (None, vec!["remotes", "lines", "parent", "any"]),
             _ => (None, vec![]),
         };
         let mut blocks = self.blocks.iter();
@@ -215,7 +215,7 @@ impl<'t> Place<'t> {
             }
             (0, Some(goal)) if GOALS.contains(&goal) => fits(
                 &["state", "message"],
-                &["with", "after", "tells", "past", "under"],
+                &["with", "after", "implies", "past", "under"],
             ),
             (0, _) => fits(&["state"], &[]),
             (1, _) if cell.iter().any(|(_, word, _)| *word == "if") => values(),
@@ -240,7 +240,7 @@ impl<'t> Place<'t> {
             "done",
             "retry",
             "stall",
-            "never",
+            "unreachable",
             "refuse",
             "every",
             "for",

@@ -65,7 +65,6 @@ pub(super) const RESERVED: [&str; 32] = [
     "home",
     "if",
     "in",
-    "never",
     "none",
     "not",
     "or",
@@ -80,6 +79,7 @@ pub(super) const RESERVED: [&str; 32] = [
     "true",
     "unlock",
     "unlocked",
+    "unreachable",
     "waits",
     "write",
     "writes",
@@ -273,7 +273,10 @@ impl<'a, 's> Parser<'a, 's> {
 
     /// Takes all words of a keyword, or of its former spelling.
     fn eat_keyword(&mut self, place: Place, keyword: &str) -> bool {
-        for spelling in [Some(keyword), former(place, keyword)].into_iter().flatten() {
+        for spelling in [Some(keyword), former(place, keyword)]
+            .into_iter()
+            .flatten()
+        {
             self.peek();
             let mut words = spelling.split(' ').enumerate();
             let follows = words.all(|(ahead, word)| self.slice(self.raw(ahead).1) == word);
@@ -646,13 +649,11 @@ impl<'a, 's> Parser<'a, 's> {
                 self.production("system");
                 let name = self.name("the name of the system")?;
                 let part = |p: &mut Self| {
-                    if p.word() == "memory" && p.slice(p.raw(1).1) == "lent" {
-                        let begin = p.span();
-                        p.advance();
-                        p.expect_word("lent")?;
-                        return Ok(SystemItem::Lent(begin.to(p.last())));
+                    let begin = p.span();
+                    if p.eat_keyword(Place::System, "parent any") {
+                        return Ok(SystemItem::ParentAny(begin.to(p.last())));
                     }
-                    let what = "what a system has (`remotes`, `lines`, `memory lent`, or a kind of remotes)";
+                    let what = "what a system has (`remotes`, `lines`, `parent any`, or a kind of remotes)";
                     Ok(SystemItem::Has(p.name(what)?, p.number("a number")?))
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)

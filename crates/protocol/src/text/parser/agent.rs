@@ -233,7 +233,7 @@ impl<'a> Parser<'a, '_> {
                 }
                 ActionKind::Write { deferred }
             }
-            "defer" | "done" | "retry" | "unlocked" | "stall" | "never" | "refuse" => {
+            "defer" | "done" | "retry" | "unlocked" | "stall" | "unreachable" | "refuse" => {
                 self.advance();
                 match word {
                     "defer" => ActionKind::Defer,
@@ -241,7 +241,7 @@ impl<'a> Parser<'a, '_> {
                     "retry" => ActionKind::Retry,
                     "unlocked" => ActionKind::Unlocked,
                     "stall" => ActionKind::Stall,
-                    "never" => ActionKind::Never,
+                    "unreachable" => ActionKind::Unreachable,
                     _ => ActionKind::Refuse,
                 }
             }
@@ -316,7 +316,7 @@ impl<'a> Parser<'a, '_> {
             "acknowledge",
             "unlocked",
             "stall",
-            "never",
+            "unreachable",
             "refuse",
         ];
         let span = self.span();
@@ -408,10 +408,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn policy_item(&mut self) -> Parse<PolicyItem<'a>> {
-        let word = self.word();
+        let word = self.keyword(Place::Policy);
         if !matches!(
             word,
-            "on" | "reach" | "stall" | "accept" | "under" | "serve" | "await" | "expect"
+            "on" | "reach" | "stall" | "accept" | "under" | "serve" | "await" | "assert"
         ) {
             return self.expected("`states`, `variables`, `registers`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy");
         }
@@ -424,7 +424,7 @@ impl<'a> Parser<'a, '_> {
             "under" => "under",
             "serve" => "serve",
             "await" => "await",
-            _ => "expect",
+            _ => "assert",
         });
         Ok(match word {
             "on" => self.on()?,
@@ -469,7 +469,9 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let answer = self.name("an answer")?;
-                self.expect_word("tells")?;
+                if !self.eat_keyword(Place::Policy, "implies") {
+                    return self.expected("`implies`");
+                }
                 PolicyItem::Expect {
                     answer,
                     right: self.name("a state that names the right")?,

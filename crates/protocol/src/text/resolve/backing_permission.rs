@@ -1,4 +1,4 @@
-//! Systems with a backing permission (`memory lent`).
+//! Systems with a backing permission (`parent any`).
 
 use super::*;
 
@@ -14,11 +14,11 @@ pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
         _ => None,
     });
     for item in blocks.flatten() {
-        let SystemItem::Lent(span) = *item else {
+        let SystemItem::ParentAny(span) = *item else {
             continue;
         };
         let wrong = |label: &str, help: &str| {
-            Diagnostic::new(Code::Misplaced, span, "`memory lent` where it cannot be")
+            Diagnostic::new(Code::Misplaced, span, "`parent any` where it cannot be")
                 .label(label)
                 .note(help)
         };

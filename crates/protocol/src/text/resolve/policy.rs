@@ -282,8 +282,8 @@ impl<'a> Resolver<'a, '_> {
         (states, names): (&[State], &Names<'a>),
     ) -> Option<Expectation> {
         let right = right(told, states, names, self.sink);
-        let tells = "only an answer tells a right";
-        let answer = self.named(answer, Class::Answer, tells);
+        let reason = "only an answer implies a right";
+        let answer = self.named(answer, Class::Answer, reason);
         Some(Expectation {
             answer: answer?,
             right: right?,

@@ -57,8 +57,8 @@ impl<'a> Resolver<'a, '_> {
         for item in &block.items {
             let part = match *item {
                 SystemItem::Has(name, number) => &(name, number),
-                SystemItem::Lent(span) => {
-                    once(&mut lent, span, |span| *span, "`memory lent`", self.sink);
+                SystemItem::ParentAny(span) => {
+                    once(&mut lent, span, |span| *span, "`parent any`", self.sink);
                     continue;
                 }
             };
@@ -92,9 +92,9 @@ impl<'a> Resolver<'a, '_> {
                 }
                 _ => {
                     let words = if several {
-                        &["lines", "memory lent"][..]
+                        &["lines", "parent any"][..]
                     } else {
-                        &["remotes", "lines", "memory lent"]
+                        &["remotes", "lines", "parent any"]
                     };
                     let kinds = self.kind_names.list.iter().map(|kind| kind.text);
                     let sizes = of_text.iter().map(|size| size.text);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 const REFERENCE: &str = include_str!("../../../../../docs/language.md");
 
 /// Contents of the fenced blocks of a kind.
-fn blocks(kind: &str) -> Vec<&'static str> {
+pub(super) fn blocks(kind: &str) -> Vec<&'static str> {
     let fence = format!("```{kind}\n");
     let ends = |rest: &'static str| {
         rest.split("```")

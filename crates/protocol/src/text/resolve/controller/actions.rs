@@ -14,7 +14,7 @@ impl<'a> Resolver<'a, '_> {
         let alone = row.actions.iter().find(|action| {
             matches!(
                 action.kind,
-                ActionKind::Stall | ActionKind::Never | ActionKind::Refuse
+                ActionKind::Stall | ActionKind::Unreachable | ActionKind::Refuse
             )
         });
         if let Some(action) = alone {
@@ -27,7 +27,7 @@ impl<'a> Resolver<'a, '_> {
                     local || message,
                     "a message or a local operation",
                 ),
-                ActionKind::Never => (Effect::Never, "never", message, "a message"),
+                ActionKind::Unreachable => (Effect::Never, "unreachable", message, "a message"),
                 _ => (Effect::Refuse, "refuse", local, "a local operation"),
             };
             if !fits {
@@ -209,9 +209,7 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::For(name, set, actions) => {
                 self.for_each((*name, set, actions), event, scope, reading)
             }
-            ActionKind::Every(from, to) => {
-                self.every((*from, *to), action.span, scope, reading)
-            }
+            ActionKind::Every(from, to) => self.every((*from, *to), action.span, scope, reading),
             ActionKind::Defer => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
                     Some(Statement::SetAside)
@@ -290,7 +288,7 @@ impl<'a> Resolver<'a, '_> {
                 }
             },
             // Reported by `effect`, which does not call this function for them.
-            ActionKind::Stall | ActionKind::Never | ActionKind::Refuse => None,
+            ActionKind::Stall | ActionKind::Unreachable | ActionKind::Refuse => None,
         }
     }
 

@@ -121,7 +121,7 @@ fn never_sent() {
 fn never_received() {
     let rows = [(
         "remote",
-        "M | store | send Lost | stay; I | store | send Dead to who | stay; M | Dead | never |",
+        "M | store | send Lost | stay; I | store | send Dead to who | stay; M | Dead | unreachable |",
     )];
     check(
         ROWS,
@@ -209,11 +209,11 @@ fn misplaced_in_the_remote() {
         #                                                ^^^^^ unknown-name: unknown local operation `clean`
           M | load | stall |
         #            ^^^^^ misplaced: `stall` does not fit `load`
-          M | store | never |
-        #             ^^^^^ misplaced: `never` does not fit `store`
+          M | store | unreachable |
+        #             ^^^^^^^^^^^ misplaced: `unreachable` does not fit `store`
           M | Data | refuse |
         #            ^^^^^^ misplaced: `refuse` does not fit `Data`
-          M | Ask | leave, n := 1 |
+          M | Ask | stall, n := 1 |
         #           ^^^^^ misplaced: `stall` stands alone
           M | clean if sender == who | | I
         #              ^^^^^^ misplaced: no message, so no `sender`
@@ -260,8 +260,8 @@ fn next_states() {
         #                       ^ next: the row does not say what comes next
           M | Ask | stall | I
         #                   ^ next: `stall` keeps the state
-          M | Data | never | stay
-        #                    ^^^^ next: `never` keeps the state
+          M | Data | unreachable | stay
+        #                          ^^^^ next: `unreachable` keeps the state
     "#]]);
 }
 

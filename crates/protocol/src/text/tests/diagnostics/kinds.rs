@@ -285,7 +285,7 @@ fn sizes_of_a_system() {
         #                                                                   ^^^^^ out-of-range: the size of a cycle is out of range
         #                                                                           ^ out-of-range: what it begins with is out of range
         #                                                                                                              ^ out-of-range: 2 is out of range
-          home memory { states { I }; I | Get if n <= few | send Data | stay; I | Get | never }
+          home memory { states { I }; I | Get if n <= few | send Data | stay; I | Get | unreachable }
           system a { remotes 1; lines 1 }
           system b { remotes 1; lines 1; few 1 }
           system c { remotes 1; lines 1; turns 1; few 9 }
@@ -331,16 +331,16 @@ fn arrays_over_numbers() {
 }
 
 #[test]
-fn memory_that_is_lent() {
+fn parent_any() {
     kinds(
         "file",
         expect![[r#"
-              system a { cpu 1; device 1; dma 0; lines 1; memory lent }
-            #                                             ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
-              system b { cpu 1; device 1; dma 0; lines 1; memory lent; memory lent }
-            #                                             ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
-            #                                                          ^^^^^^^^^^^ duplicate: a second `memory lent`
-            #                                                          ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
+              system a { cpu 1; device 1; dma 0; lines 1; parent any }
+            #                                             ^^^^^^^^^^ misplaced: `parent any` where it cannot be
+              system b { cpu 1; device 1; dma 0; lines 1; parent any; parent any }
+            #                                             ^^^^^^^^^^ misplaced: `parent any` where it cannot be
+            #                                                         ^^^^^^^^^^ duplicate: a second `parent any`
+            #                                                         ^^^^^^^^^^ misplaced: `parent any` where it cannot be
               system c { cpu 1; device 1; dma 0; lines 1; memory 2 }
             #                                             ^^^^^^ unknown-name: unknown part of a system `memory`
         "#]],

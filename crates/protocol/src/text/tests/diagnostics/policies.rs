@@ -46,7 +46,7 @@ fn classes() {
           await Gone after Put, Data
         #       ^^^^ wrong-class: `Gone` is no acknowledgement
         #                  ^^^ wrong-class: `Put` is no grant
-          expect Put tells I
+          assert Put implies I
         #        ^^^ wrong-class: `Put` is no answer
     "#]]);
 }
