@@ -58,7 +58,7 @@ impl Broadcast {
 
 /// State of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Doing {
+enum ThreadState {
     /// Storing its word, in this host and those after it.
     Stores(Line),
     /// Releasing its flag, in this host and those after it.
@@ -75,18 +75,18 @@ enum Doing {
 
 /// One thread of the broadcast.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Talker {
+pub struct BroadcastThread {
     of: Broadcast,
     number: u32,
     round: u32,
-    doing: Doing,
+    doing: ThreadState,
     begun: bool,
     /// Number of wrong words, and the first of them: its thread, its round and the value found.
     wrong: u64,
     first: Option<(u32, u32, u64)>,
 }
 
-impl Talker {
+impl BroadcastThread {
     fn host(&self) -> Line {
         self.number % self.of.homes
     }
@@ -106,16 +106,16 @@ impl Talker {
     /// Starts to acquire the flag of the next thread from `thread` on, or starts the next round.
     fn go_on(&mut self, thread: u32) -> Step {
         if let Some(thread) = self.next(thread) {
-            self.doing = Doing::Acquires(thread, false);
+            self.doing = ThreadState::Acquires(thread, false);
             return self.step(0);
         }
         self.round += 1;
         self.doing = match self.round == self.of.rounds {
-            true => Doing::Ends,
-            false => Doing::Stores(0),
+            true => ThreadState::Ends,
+            false => ThreadState::Stores(0),
         };
         match self.doing {
-            Doing::Ends => Step::End { what: "broadcasts" },
+            ThreadState::Ends => Step::End { what: "broadcasts" },
             _ => Step::Count {
                 what: "rounds",
                 by: 1,
@@ -124,15 +124,15 @@ impl Talker {
     }
 }
 
-impl Thread for Talker {
+impl Thread for BroadcastThread {
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.begun, true) {
             return Step::Begin;
         }
         match self.doing {
-            Doing::Stores(host) => match self.other(host) {
+            ThreadState::Stores(host) => match self.other(host) {
                 Some(host) => {
-                    self.doing = Doing::Stores(host + 1);
+                    self.doing = ThreadState::Stores(host + 1);
                     Step::Store {
                         line: self.of.word(self.number, host, self.round),
                         word: 0,
@@ -140,13 +140,13 @@ impl Thread for Talker {
                     }
                 }
                 None => {
-                    self.doing = Doing::Releases(0);
+                    self.doing = ThreadState::Releases(0);
                     self.step(0)
                 }
             },
-            Doing::Releases(host) => match self.other(host) {
+            ThreadState::Releases(host) => match self.other(host) {
                 Some(host) => {
-                    self.doing = Doing::Releases(host + 1);
+                    self.doing = ThreadState::Releases(host + 1);
                     Step::Release {
                         line: self.of.flag(self.number, host),
                         word: 0,
@@ -155,39 +155,39 @@ impl Thread for Talker {
                 }
                 None => self.go_on(0),
             },
-            Doing::Acquires(thread, false) => {
-                self.doing = Doing::Acquires(thread, true);
+            ThreadState::Acquires(thread, false) => {
+                self.doing = ThreadState::Acquires(thread, true);
                 let line = self.of.flag(thread, self.host());
                 Step::Acquire { line, word: 0 }
             }
-            Doing::Acquires(thread, true) if self.of.tells(result) <= self.round => {
-                self.doing = Doing::Pauses(thread);
+            ThreadState::Acquires(thread, true) if self.of.tells(result) <= self.round => {
+                self.doing = ThreadState::Pauses(thread);
                 Step::Work(PAUSE)
             }
-            Doing::Acquires(thread, true) => {
-                self.doing = Doing::Checks(thread);
+            ThreadState::Acquires(thread, true) => {
+                self.doing = ThreadState::Checks(thread);
                 let line = self.of.word(thread, self.host(), self.round);
                 Step::Load { line, word: 0 }
             }
-            Doing::Pauses(thread) => {
-                self.doing = Doing::Acquires(thread, false);
+            ThreadState::Pauses(thread) => {
+                self.doing = ThreadState::Acquires(thread, false);
                 self.step(0)
             }
-            Doing::Checks(thread) => {
+            ThreadState::Checks(thread) => {
                 if result != self.of.value(thread, self.round) {
                     self.wrong += 1;
                     self.first.get_or_insert((thread, self.round, result));
                 }
                 self.go_on(thread + 1)
             }
-            Doing::Ends => Step::Stop,
+            ThreadState::Ends => Step::Stop,
         }
     }
 }
 
 impl Scenario for Broadcast {
     type Application = Nobody;
-    type Thread = Talker;
+    type Thread = BroadcastThread;
 
     fn lines(&self) -> Line {
         self.line(self.threads, 0, 0)
@@ -205,12 +205,12 @@ impl Scenario for Broadcast {
         Nobody
     }
 
-    fn threads(&self) -> Vec<Talker> {
-        let talker = |number| Talker {
+    fn threads(&self) -> Vec<BroadcastThread> {
+        let talker = |number| BroadcastThread {
             of: self.clone(),
             number,
             round: 0,
-            doing: Doing::Stores(0),
+            doing: ThreadState::Stores(0),
             begun: false,
             wrong: 0,
             first: None,
@@ -221,11 +221,11 @@ impl Scenario for Broadcast {
     fn verify(
         &self,
         _application: &Nobody,
-        threads: &[Talker],
+        threads: &[BroadcastThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         for talker in threads {
-            let Talker { number, wrong, .. } = talker;
+            let BroadcastThread { number, wrong, .. } = talker;
             if let Some((thread, round, value)) = talker.first {
                 let right = self.value(thread, round);
                 return Err(format!(

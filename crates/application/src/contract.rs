@@ -26,7 +26,7 @@ enum Open {
 pub struct Contract {
     placement: Placement,
     /// Number of lines of the home; lines from this one on are private to the application.
-    homed: Line,
+    homed_lines: Line,
     /// Words per line, from [`Event::Start`].
     words: u16,
     /// Lines with an outstanding read or write by the home that the application has not answered.
@@ -46,12 +46,12 @@ enum Side {
 }
 
 impl Contract {
-    /// Creates a monitor without outstanding operations. The home's lines are those below `homed`; others are private
+    /// Creates a monitor without outstanding operations. The home's lines are those below `homed_lines`; others are private
     /// to the application.
-    pub fn new(placement: Placement, homed: Line) -> Contract {
+    pub fn new(placement: Placement, homed_lines: Line) -> Contract {
         Contract {
             placement,
-            homed,
+            homed_lines,
             words: 0,
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
@@ -163,7 +163,7 @@ impl Contract {
     /// Checks a write to memory: the application must serve the line or prevent the creation of copies by a lock.
     fn may_write(&self, line: Line) -> Result<(), Breach> {
         match self.open.get(&line) {
-            _ if line >= self.homed || self.placement.serves(line) => Ok(()),
+            _ if line >= self.homed_lines || self.placement.serves(line) => Ok(()),
             Some(Open::Held(Operation::CleanInvalidate)) => Ok(()),
             _ => breach(
                 line,
@@ -186,7 +186,7 @@ impl Contract {
 
     /// Returns the reason, if any, for which the run cannot continue: a page fault that the application did not
     /// abandon. The text is the predicate of a sentence with the application as its subject.
-    pub fn cannot_go_on(&mut self) -> Option<String> {
+    pub fn blocking_reason(&mut self) -> Option<String> {
         let (tag, word, why) = self.refused.take()?;
         let address = 8 * u64::from(word);
         Some(format!(

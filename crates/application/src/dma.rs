@@ -129,7 +129,7 @@ enum Phase {
 
 /// A thread that requests copies repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Ringer {
+pub struct CopyThread {
     copies: Copies,
     thread: u32,
     phase: Phase,
@@ -137,10 +137,10 @@ pub struct Ringer {
     wrong: u64,
 }
 
-impl Ringer {
+impl CopyThread {
     /// Returns the position (descriptor, word) after the given one, or `None` after the last word of the last
     /// descriptor.
-    fn behind(&self, number: u32, word: u32, words: u32) -> Option<(u32, u32)> {
+    fn next_position(&self, number: u32, word: u32, words: u32) -> Option<(u32, u32)> {
         match (word + 1 < words, number + 1 < self.copies.descriptors) {
             (true, _) => Some((number, word + 1)),
             (false, true) => Some((number + 1, 0)),
@@ -149,7 +149,7 @@ impl Ringer {
     }
 
     /// Writes the buffers, the descriptors and the doorbell.
-    fn prepares(&self) -> (Phase, Step) {
+    fn prepare_copies(&self) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         match self.phase {
             Phase::From(number, word) => {
@@ -159,7 +159,7 @@ impl Ringer {
                 (next, Step::StoreHost { word, value })
             }
             Phase::To(number, word) => {
-                let next = self.behind(number, word, copies.words);
+                let next = self.next_position(number, word, copies.words);
                 let next = next.map_or(Phase::Describe(0, 0), |(n, w)| Phase::From(n, w));
                 let word = copies.buffer(thread, number, true) + word;
                 let value = ring;
@@ -172,7 +172,7 @@ impl Ringer {
                     copies.words,
                 ];
                 let value = what[word as usize].into();
-                let next = self.behind(number, word, DONE);
+                let next = self.next_position(number, word, DONE);
                 let next = next.map_or(Phase::Ring, |(n, w)| Phase::Describe(n, w));
                 let word = copies.descriptor(thread, number) + word;
                 (next, Step::StoreHost { word, value })
@@ -220,7 +220,7 @@ impl Ringer {
     }
 }
 
-impl Thread for Ringer {
+impl Thread for CopyThread {
     fn step(&mut self, result: u64) -> Step {
         let last = self.copies.descriptors - 1;
         let (phase, step) = match self.phase {
@@ -242,7 +242,7 @@ impl Thread for Ringer {
                 }
             },
             Phase::Check(_) | Phase::Read(..) => self.reads(result),
-            _ => self.prepares(),
+            _ => self.prepare_copies(),
         };
         self.phase = phase;
         step
@@ -251,7 +251,7 @@ impl Thread for Ringer {
 
 impl Scenario for Copies {
     type Application = Engine;
-    type Thread = Ringer;
+    type Thread = CopyThread;
 
     fn lines(&self) -> Line {
         0
@@ -269,8 +269,8 @@ impl Scenario for Copies {
         }
     }
 
-    fn threads(&self) -> Vec<Ringer> {
-        let threads = (0..self.threads).map(|thread| Ringer {
+    fn threads(&self) -> Vec<CopyThread> {
+        let threads = (0..self.threads).map(|thread| CopyThread {
             copies: self.clone(),
             thread,
             phase: Phase::Rest,
@@ -284,12 +284,12 @@ impl Scenario for Copies {
     fn verify(
         &self,
         _application: &Engine,
-        threads: &[Ringer],
+        threads: &[CopyThread],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
         match threads.iter().find(|thread| thread.wrong > 0) {
             None => Ok(()),
-            Some(Ringer { wrong, thread, .. }) => Err(format!(
+            Some(CopyThread { wrong, thread, .. }) => Err(format!(
                 "{wrong} words of thread {thread} were not as copied"
             )),
         }

@@ -6,7 +6,7 @@
 //! the same number within their host as the thread's core.
 
 use crate::interface::Line;
-use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Place};
+use crate::kernel::{mixed, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Place};
 
 /// Parameters of the exchange.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -80,7 +80,7 @@ impl Kernel for Exchange {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let (me, slots) = (core.number, self.slots());
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         core.begin().await;
         let own: Vec<Block> = (0..self.fanout).map(|to| self.block(me, to)).collect();
         for released in 0..self.releases {
@@ -96,11 +96,11 @@ impl Kernel for Exchange {
             let from = self.source(me, target);
             let block = self.block(from, target);
             let told = if target == 0 { self.releases } else { 1 };
-            core.hear(block.flag, told).await;
+            core.acquire_flag(block.flag, told).await;
             for released in 0..self.releases {
                 for store in (target..self.stores).step_by(self.fanout as usize) {
                     let number = released * slots + store / self.fanout;
-                    let found = core.look(block.values, number).await;
+                    let found = core.load_value(block.values, number).await;
                     let right = self.value(from, released * self.stores + store);
                     findings.value(found, right, || {
                         format!(
@@ -118,6 +118,6 @@ impl Kernel for Exchange {
             }
         }
         core.end("done").await;
-        findings.come()
+        findings.into_result()
     }
 }

@@ -53,13 +53,13 @@ impl Gather {
         let first = self.first(query);
         let nodes = (first..self.nodes).chain(0..first);
         nodes.fold(0, |so_far, node| {
-            and(so_far, self.value(thread, query, node))
+            fold_value(so_far, self.value(thread, query, node))
         })
     }
 }
 
 /// Combines the result so far with the next value. The operation is not commutative, so the order of nodes matters.
-fn and(so_far: u64, value: u64) -> u64 {
+fn fold_value(so_far: u64, value: u64) -> u64 {
     so_far.rotate_left(5) ^ value
 }
 
@@ -74,26 +74,26 @@ struct Query {
     node: Option<u32>,
     so_far: u64,
     /// True once the end of the list has been read; then the number of marks not yet performed.
-    followed: bool,
+    list_end_reached: bool,
     marks: u32,
 }
 
 /// The device, which follows the lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Gatherer {
+pub struct GatherDevice {
     gather: Gather,
     words: usize,
     queries: Vec<Query>,
 }
 
-impl Gatherer {
+impl GatherDevice {
     /// Starts the next query of a thread, which has loaded one of its two lines.
     fn begin(&mut self, line: Line, actions: &mut Actions) {
         let thread = line / 2;
         let query = &mut self.queries[thread as usize];
         query.number += 1;
         query.line = line;
-        (query.node, query.so_far, query.followed) = (None, 0, false);
+        (query.node, query.so_far, query.list_end_reached) = (None, 0, false);
         if let Some(given) = query.given {
             actions.local(given, Operation::CleanInvalidate, false);
         }
@@ -106,7 +106,7 @@ impl Gatherer {
         let gather = &self.gather;
         let query = &mut self.queries[thread as usize];
         if let Some(node) = query.node {
-            query.so_far = and(query.so_far, words[VALUE as usize]);
+            query.so_far = fold_value(query.so_far, words[VALUE as usize]);
             query.marks += 1;
             let (mark, number) = (gather.node(thread, node) + MARK, query.number);
             actions.coherent_store(thread, mark, [number].into(), gather.cached);
@@ -120,7 +120,7 @@ impl Gatherer {
                 actions.coherent_load(thread, first, VALUE + 1, gather.cached);
             }
             None => {
-                query.followed = true;
+                query.list_end_reached = true;
                 self.answer(thread, actions);
             }
         }
@@ -129,18 +129,18 @@ impl Gatherer {
     /// Answers the query once its list was followed, its marks are performed and the other line was taken back.
     fn answer(&mut self, thread: u32, actions: &mut Actions) {
         let query = &mut self.queries[thread as usize];
-        if !query.followed || query.marks > 0 || query.given.is_some() {
+        if !query.list_end_reached || query.marks > 0 || query.given.is_some() {
             return;
         }
         let mut words = vec![0; self.words];
         words[0] = query.so_far;
-        query.followed = false;
+        query.list_end_reached = false;
         query.given = Some(query.line);
         actions.answer(query.line, words.into());
     }
 }
 
-impl Application for Gatherer {
+impl Application for GatherDevice {
     fn name(&self) -> &str {
         "gather"
     }
@@ -184,7 +184,7 @@ enum Phase {
 
 /// A thread that issues queries repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Asker {
+pub struct QueryThread {
     gather: Gather,
     thread: u32,
     phase: Phase,
@@ -194,7 +194,7 @@ pub struct Asker {
     wrong: u64,
 }
 
-impl Asker {
+impl QueryThread {
     /// Returns the index of the node after `node` in the list, plus one; 0 after the last.
     fn next(&self, node: u32) -> u64 {
         let next = (node + 1) % self.gather.nodes;
@@ -205,7 +205,7 @@ impl Asker {
     }
 }
 
-impl Thread for Asker {
+impl Thread for QueryThread {
     fn step(&mut self, result: u64) -> Step {
         let (thread, query) = (self.thread, self.query);
         let store = |word, value| Step::StoreHost { word, value };
@@ -257,8 +257,8 @@ impl Thread for Asker {
 }
 
 impl Scenario for Gather {
-    type Application = Gatherer;
-    type Thread = Asker;
+    type Application = GatherDevice;
+    type Thread = QueryThread;
 
     fn lines(&self) -> Line {
         2 * self.threads
@@ -276,16 +276,16 @@ impl Scenario for Gather {
         u64::from(NODE) * u64::from(self.threads) * (u64::from(self.nodes) + 1)
     }
 
-    fn application(&self) -> Gatherer {
-        Gatherer {
+    fn application(&self) -> GatherDevice {
+        GatherDevice {
             gather: self.clone(),
             words: 0,
             queries: vec![Query::default(); self.threads as usize],
         }
     }
 
-    fn threads(&self) -> Vec<Asker> {
-        let threads = (0..self.threads).map(|thread| Asker {
+    fn threads(&self) -> Vec<QueryThread> {
+        let threads = (0..self.threads).map(|thread| QueryThread {
             gather: self.clone(),
             thread,
             phase: Phase::Rest,
@@ -299,18 +299,18 @@ impl Scenario for Gather {
     /// Checks that every query returned the value of its list and marked all nodes.
     fn verify(
         &self,
-        _application: &Gatherer,
-        threads: &[Asker],
+        _application: &GatherDevice,
+        threads: &[QueryThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
-        for asker in threads {
-            let Asker {
+        for query_thread in threads {
+            let QueryThread {
                 thread,
                 wrong,
                 query,
                 ended,
                 ..
-            } = *asker;
+            } = *query_thread;
             if wrong > 0 {
                 return Err(format!(
                     "{wrong} answers and marks of thread {thread} were wrong"

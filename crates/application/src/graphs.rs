@@ -8,7 +8,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
@@ -49,9 +49,9 @@ pub struct Graph {
 }
 
 /// Fixed-point representation of rank 1.
-const ONE: u64 = 1 << 32;
+const RANK_ONE: u64 = 1 << 32;
 /// Initial length: no path is known.
-const FAR: u64 = 1 << 60;
+const UNREACHED: u64 = 1 << 60;
 
 /// The kernel: its parameters and the plan that all threads share.
 #[derive(Clone)]
@@ -185,9 +185,9 @@ impl Graph {
 
     fn start(&self, vertex: u32) -> u64 {
         match (self.what, vertex) {
-            (GraphAlgorithm::PageRank, _) => ONE,
+            (GraphAlgorithm::PageRank, _) => RANK_ONE,
             (GraphAlgorithm::Paths, 0) => 0,
-            (GraphAlgorithm::Paths, _) => FAR,
+            (GraphAlgorithm::Paths, _) => UNREACHED,
         }
     }
 
@@ -198,7 +198,7 @@ impl Graph {
             GraphAlgorithm::PageRank => {
                 let given = around
                     .map(|&other| had[other as usize] / neighbours[other as usize].len() as u64);
-                ONE * 15 / 100 + given.fold(0, u64::wrapping_add) / 100 * 85
+                RANK_ONE * 15 / 100 + given.fold(0, u64::wrapping_add) / 100 * 85
             }
             GraphAlgorithm::Paths => around.fold(had[vertex as usize], |least, &other| {
                 let edge = u64::from(vertex.min(other)) << 32 | u64::from(vertex.max(other));
@@ -280,10 +280,10 @@ impl Kernel for Graphs {
                 if needs.is_empty() {
                     continue;
                 }
-                core.hear(plan.flags[host][from], round + 1).await;
+                core.acquire_flag(plan.flags[host][from], round + 1).await;
                 let array = plan.copies[from][host][copy];
                 for &(vertex, at) in needs {
-                    has[vertex as usize] = core.look(array, at).await;
+                    has[vertex as usize] = core.load_value(array, at).await;
                 }
             }
             let mine = of.part(core.number);
@@ -300,11 +300,11 @@ impl Kernel for Graphs {
         }
         plan.barrier.clone().wait(&core).await;
         core.end("done").await;
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         for vertex in of.part(core.number) {
             let (found, right) = (has[vertex as usize], plan.right[vertex as usize]);
             findings.value(found, right, || format!("what it finds of vertex {vertex}"));
         }
-        findings.come()
+        findings.into_result()
     }
 }

@@ -4,9 +4,9 @@
 use crate::interface::{Actions, Application, Contents, Event, Line, Placement, Scenario, Table};
 
 /// A scenario whose application also exists in hardware.
-pub trait InHardware: Scenario + Clone {
+pub trait HardwareScenario: Scenario + Clone {
     /// Counts the application's operations from the events that reach it. `made` accumulates the count for
-    /// [`InHardware::judge`].
+    /// [`HardwareScenario::judge`].
     fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions);
 
     /// Checks the final threads and data, given the number of operations that the application has `made`.
@@ -34,7 +34,7 @@ pub struct Monitor<S> {
     made: u64,
 }
 
-impl<S: InHardware> Application for Monitor<S> {
+impl<S: HardwareScenario> Application for Monitor<S> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -48,7 +48,7 @@ impl<S: InHardware> Application for Monitor<S> {
     }
 }
 
-impl<S: InHardware> Scenario for Hardware<S> {
+impl<S: HardwareScenario> Scenario for Hardware<S> {
     type Application = Monitor<S>;
     type Thread = S::Thread;
 

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the histogram.
@@ -86,12 +86,12 @@ impl Histogram {
     }
 
     /// Adds up the thread's part of the bins, once the flags of all threads show that their counts are stored.
-    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, findings: &mut Findings) {
+    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, findings: &mut FirstMismatch) {
         let (me, threads) = (core.number, self.hosts.threads);
         let bins = || (me..self.bins).step_by(self.fanout as usize);
         let mut sums = vec![0_u64; self.bins as usize];
         for from in 0..threads {
-            core.hear(plan.flags[me as usize][from as usize], round + 1)
+            core.acquire_flag(plan.flags[me as usize][from as usize], round + 1)
                 .await;
             // The shared sums are complete only after the last thread's flag.
             if self.atomic && from + 1 < threads {
@@ -102,7 +102,7 @@ impl Histogram {
                 let number = bin / self.fanout;
                 let count = match self.atomic {
                     true => core.load(array.at(number)).await,
-                    false => core.look(array, number).await,
+                    false => core.load_value(array, number).await,
                 };
                 sums[bin as usize] = sums[bin as usize].wrapping_add(count);
             }
@@ -144,7 +144,7 @@ impl Kernel for Histogram {
         let owners: Vec<u32> = (0..self.fanout).collect();
         let flags = plan.flags.iter().map(|into| into[me as usize]).collect();
         let mut stream = Stream::new(&core, flags, self.every);
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         if self.atomic && me < self.fanout {
             for array in plan.counts[0][me as usize] {
                 for number in 0..self.bins.div_ceil(self.fanout) {
@@ -160,7 +160,7 @@ impl Kernel for Histogram {
             core.work(self.work * Time::from(self.values)).await;
             if round > 1 {
                 for &to in &owners {
-                    core.hear(plan.added[me as usize][to as usize], round - 1)
+                    core.acquire_flag(plan.added[me as usize][to as usize], round - 1)
                         .await;
                 }
             }
@@ -178,6 +178,6 @@ impl Kernel for Histogram {
             }
         }
         core.end("done").await;
-        findings.come()
+        findings.into_result()
     }
 }

@@ -775,7 +775,7 @@ pub trait Scenario {
 
     /// True if the application depends on [`Event::Changed`], which only a home that is constructed from a policy can
     /// report. Otherwise the scenario runs with any home.
-    fn hears(&self) -> bool {
+    fn needs_change_events(&self) -> bool {
         true
     }
 

@@ -99,14 +99,14 @@ impl Application for Engine {
 
 /// A thread that accesses the lines and then signals the engine, if the engine waits for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Toucher {
+pub struct AccessThread {
     lines: Line,
     dirty: bool,
     tells: bool,
     next: Line,
 }
 
-impl Toucher {
+impl AccessThread {
     fn step(&mut self) -> Step {
         let line = self.next;
         self.next += 1;
@@ -136,18 +136,18 @@ impl Toucher {
 
 /// An engine of a device that caches the lines: it takes every `step`-th line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Taker {
+pub struct CachingEngine {
     lines: Line,
     step: Line,
     next: Line,
     after: Time,
-    does: Does,
+    does: EngineStep,
     taken: Line,
 }
 
 /// Next step of a taker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Does {
+enum EngineStep {
     Wait,
     Begin,
     Load,
@@ -155,27 +155,27 @@ enum Does {
     Count,
 }
 
-impl Taker {
+impl CachingEngine {
     fn step(&mut self) -> Step {
-        if self.does == Does::Begin && self.next >= self.lines {
+        if self.does == EngineStep::Begin && self.next >= self.lines {
             return Step::Stop;
         }
         let (does, step) = match self.does {
-            Does::Wait => (Does::Begin, Step::Work(self.after)),
-            Does::Begin => (Does::Load, Step::Begin),
-            Does::Load => {
+            EngineStep::Wait => (EngineStep::Begin, Step::Work(self.after)),
+            EngineStep::Begin => (EngineStep::Load, Step::Begin),
+            EngineStep::Load => {
                 let (line, word) = (self.next, 0);
-                (Does::End, Step::LoadExclusive { line, word })
+                (EngineStep::End, Step::LoadExclusive { line, word })
             }
-            Does::End => {
+            EngineStep::End => {
                 self.next = self.next.saturating_add(self.step);
                 self.taken += 1;
                 let what = "line taken";
-                (Does::Count, Step::End { what })
+                (EngineStep::Count, Step::End { what })
             }
-            Does::Count => {
+            EngineStep::Count => {
                 let (what, by) = ("invalidated", 1);
-                (Does::Begin, Step::Count { what, by })
+                (EngineStep::Begin, Step::Count { what, by })
             }
         };
         self.does = does;
@@ -187,16 +187,16 @@ impl Taker {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Initiator {
     /// The CPU's thread.
-    Toucher(Toucher),
+    AccessThread(AccessThread),
     /// An engine of the device.
-    Taker(Taker),
+    CachingEngine(CachingEngine),
 }
 
 impl Thread for Initiator {
     fn step(&mut self, _result: u64) -> Step {
         match self {
-            Initiator::Toucher(toucher) => toucher.step(),
-            Initiator::Taker(taker) => taker.step(),
+            Initiator::AccessThread(toucher) => toucher.step(),
+            Initiator::CachingEngine(taker) => taker.step(),
         }
     }
 }
@@ -218,7 +218,7 @@ impl Scenario for Invalidation {
         Vec::from_iter(asks)
     }
 
-    fn hears(&self) -> bool {
+    fn needs_change_events(&self) -> bool {
         !self.cached && self.after == 0
     }
 
@@ -239,19 +239,19 @@ impl Scenario for Invalidation {
     }
 
     fn threads(&self) -> Vec<Initiator> {
-        let toucher = Initiator::Toucher(Toucher {
+        let toucher = Initiator::AccessThread(AccessThread {
             lines: self.lines,
             dirty: self.dirty,
-            tells: self.hears(),
+            tells: self.needs_change_events(),
             next: if self.held { 0 } else { self.lines },
         });
         let taker = |number| {
-            Initiator::Taker(Taker {
+            Initiator::CachingEngine(CachingEngine {
                 lines: self.lines,
                 step: self.engines(),
                 next: number,
                 after: self.after,
-                does: Does::Wait,
+                does: EngineStep::Wait,
                 taken: 0,
             })
         };
@@ -268,8 +268,8 @@ impl Scenario for Invalidation {
         contents: &dyn Contents,
     ) -> Result<(), String> {
         let taken = threads.iter().map(|thread| match thread {
-            Initiator::Toucher(_) => 0,
-            Initiator::Taker(taker) => taker.taken,
+            Initiator::AccessThread(_) => 0,
+            Initiator::CachingEngine(taker) => taker.taken,
         });
         let complete = application.complete + taken.sum::<Line>();
         if complete != self.lines {

@@ -141,7 +141,7 @@ impl Memory {
 
 /// Exchange between a kernel and its driver: the pending step, and the result of the last step.
 #[derive(Default)]
-struct Port {
+struct StepPort {
     step: Cell<Option<Step>>,
     result: Cell<u64>,
 }
@@ -151,7 +151,7 @@ struct Port {
 pub struct Core {
     /// Index of the thread.
     pub number: u32,
-    port: Rc<Port>,
+    port: Rc<StepPort>,
 }
 
 impl Core {
@@ -174,7 +174,7 @@ impl Core {
 
     /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
     /// selects one.
-    pub async fn look(&self, array: Array, number: u32) -> u64 {
+    pub async fn load_value(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
         let word = match array.grain {
             Grain::Word => word,
@@ -223,7 +223,7 @@ impl Core {
     }
 
     /// Acquires a flag, polling until its count is at least `count`; later accesses of the thread wait.
-    pub async fn hear(&self, Place { line, word }: Place, count: u32) {
+    pub async fn acquire_flag(&self, Place { line, word }: Place, count: u32) {
         loop {
             let told = self.step(Step::Acquire { line, word }).await;
             if told & !0xffff_ffff == FLAG && told as u32 >= count {
@@ -303,9 +303,9 @@ impl Stream {
 
 /// The first wrong value that a thread has found. The thread continues nevertheless, because others wait for it.
 #[derive(Default)]
-pub struct Findings(Option<String>);
+pub struct FirstMismatch(Option<String>);
 
-impl Findings {
+impl FirstMismatch {
     /// Compares a value with the expected one and records the first mismatch.
     pub fn value(&mut self, found: u64, right: u64, what: impl FnOnce() -> String) {
         if found != right && self.0.is_none() {
@@ -317,7 +317,7 @@ impl Findings {
     ///
     /// # Errors
     /// A sentence that describes the first mismatch.
-    pub fn come(self) -> Result<(), String> {
+    pub fn into_result(self) -> Result<(), String> {
         self.0.map_or(Ok(()), Err)
     }
 }
@@ -346,7 +346,7 @@ impl Barrier {
         for round in 0..self.flags[mine].len() {
             let other = (mine + (1 << round)) % threads;
             core.tell(self.flags[other][round], self.times).await;
-            core.hear(self.flags[mine][round], self.times).await;
+            core.acquire_flag(self.flags[mine][round], self.times).await;
         }
     }
 }
@@ -384,7 +384,7 @@ impl Count {
                 core.tell(flag, self.times).await;
             }
         }
-        core.hear(self.flags[core.number as usize], self.times)
+        core.acquire_flag(self.flags[core.number as usize], self.times)
             .await;
     }
 }
@@ -441,16 +441,16 @@ pub struct Kernels<K>(pub K);
 pub struct Running<K> {
     kernel: K,
     number: u32,
-    port: Rc<Port>,
+    port: Rc<StepPort>,
     /// Results of all steps so far, which determine the thread's state.
     given: Vec<u64>,
     future: Pin<Box<dyn Future<Output = Result<(), String>>>>,
-    came: Option<Result<(), String>>,
+    outcome: Option<Result<(), String>>,
 }
 
 impl<K: Kernel> Running<K> {
     fn new(kernel: &K, number: u32) -> Running<K> {
-        let port = Rc::<Port>::default();
+        let port = Rc::<StepPort>::default();
         let core = Core {
             number,
             port: Rc::clone(&port),
@@ -461,21 +461,21 @@ impl<K: Kernel> Running<K> {
             port,
             given: Vec::new(),
             future: Box::pin(kernel.clone().run(core)),
-            came: None,
+            outcome: None,
         }
     }
 }
 
 impl<K: Kernel> Thread for Running<K> {
     fn step(&mut self, result: u64) -> Step {
-        if self.came.is_some() {
+        if self.outcome.is_some() {
             return Step::Stop;
         }
         self.given.push(result);
         self.port.result.set(result);
         let mut context = Context::from_waker(Waker::noop());
-        if let Poll::Ready(came) = self.future.as_mut().poll(&mut context) {
-            self.came = Some(came);
+        if let Poll::Ready(outcome) = self.future.as_mut().poll(&mut context) {
+            self.outcome = Some(outcome);
         }
         self.port.step.take().unwrap_or(Step::Stop)
     }
@@ -562,7 +562,7 @@ impl<K: Kernel> Scenario for Kernels<K> {
     ) -> Result<(), String> {
         for thread in threads {
             let number = thread.number;
-            match &thread.came {
+            match &thread.outcome {
                 None => return Err(format!("thread {number} has not come to its end")),
                 Some(Err(wrong)) => return Err(format!("thread {number}: {wrong}")),
                 Some(Ok(())) => {}

@@ -75,7 +75,7 @@ struct Client {
 
 /// The device. Clients are numbered: threads first, then the device's transaction slots.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Locker {
+pub struct LockDevice {
     table: LockTable,
     clients: Vec<Client>,
     /// Clients queued for each record at the device; the first one is taking, holding or releasing the lock.
@@ -91,11 +91,11 @@ pub struct Locker {
 /// Tag of fetches for the CPU; all other tags are client numbers.
 const ANSWER: u32 = u32::MAX;
 
-/// Register value that releases the thread's lock. A request is `ASK` plus the index of the record.
-const GIVE_BACK: u64 = 0;
-const ASK: u64 = 1;
+/// Register value that releases the thread's lock. A request is `LOCK_REQUEST` plus the index of the record.
+const RELEASE_REQUEST: u64 = 0;
+const LOCK_REQUEST: u64 = 1;
 
-impl Locker {
+impl LockDevice {
     /// Returns the tag of a line stored for the CPU, or cleared.
     fn tag(&self, line: Line) -> u32 {
         self.clients.len() as u32 + line
@@ -114,20 +114,20 @@ impl Locker {
         self.clients[client as usize].begun += 1;
         self.clients[client as usize].record = self.table.record(client, number);
         actions.begin(client);
-        self.stand_in_line(client, actions);
+        self.enqueue_client(client, actions);
     }
 
-    fn stand_in_line(&mut self, client: u32, actions: &mut Actions) {
+    fn enqueue_client(&mut self, client: u32, actions: &mut Actions) {
         let record = self.clients[client as usize].record;
         let queue = self.queues.entry(record).or_default();
         queue.push_back(client);
         if queue.len() == 1 {
-            self.work_on(record, client, actions);
+            self.serve_client(record, client, actions);
         }
     }
 
     /// Starts to take or release the lock for the first client of the queue.
-    fn work_on(&mut self, record: Line, client: u32, actions: &mut Actions) {
+    fn serve_client(&mut self, record: Line, client: u32, actions: &mut Actions) {
         match self.table.messages {
             true => self.access(client, actions),
             false => actions.local(record, Operation::CleanInvalidate, true),
@@ -154,7 +154,7 @@ impl Locker {
             queue.front().copied()
         });
         match next {
-            Some(next) => self.work_on(record, next, actions),
+            Some(next) => self.serve_client(record, next, actions),
             None => drop(self.queues.remove(&record)),
         }
     }
@@ -167,7 +167,7 @@ impl Locker {
 
     /// Evaluates the word of a client's lock. Returns its new value, or `None` if another client holds the lock and
     /// this one must wait.
-    fn sees(&mut self, client: u32, word: u64, actions: &mut Actions) -> Option<u64> {
+    fn check_word(&mut self, client: u32, word: u64, actions: &mut Actions) -> Option<u64> {
         let Client { record, holds, .. } = self.clients[client as usize];
         match (holds, word) {
             (false, 0) => Some(mark(client)),
@@ -187,7 +187,7 @@ impl Locker {
 
     /// Handles the previous value of a lock's word after an atomic update in memory.
     fn changed(&mut self, client: u32, word: u64, actions: &mut Actions) {
-        if self.sees(client, word, actions).is_some() {
+        if self.check_word(client, word, actions).is_some() {
             self.written(client, actions);
         }
     }
@@ -223,7 +223,7 @@ impl Locker {
         let Client { record, holds, .. } = self.clients[client as usize];
         match self.stopped && !holds {
             true => self.leave(record, actions),
-            false => self.work_on(record, client, actions),
+            false => self.serve_client(record, client, actions),
         }
     }
 
@@ -242,7 +242,9 @@ impl Locker {
         // Requests that arrived earlier now find a cleared table.
         for (record, queue) in self.queues.clone() {
             match queue.front() {
-                Some(&client) if self.is_thread(client) => self.work_on(record, client, actions),
+                Some(&client) if self.is_thread(client) => {
+                    self.serve_client(record, client, actions)
+                }
                 _ => {}
             }
         }
@@ -254,8 +256,8 @@ impl Locker {
             return;
         }
         let Client { record, holds, .. } = self.clients[client as usize];
-        match message.checked_sub(ASK) {
-            None if holds => self.work_on(record, client, actions),
+        match message.checked_sub(LOCK_REQUEST) {
+            None if holds => self.serve_client(record, client, actions),
             None => {}
             Some(wanted) => match wanted as Line % self.table.records {
                 wanted if holds => self.clients[client as usize].next = Some(wanted),
@@ -270,13 +272,13 @@ impl Locker {
         state.record = record;
         state.begun += 1;
         match self.uncleared {
-            0 => self.stand_in_line(client, actions),
+            0 => self.enqueue_client(client, actions),
             _ => self.queues.entry(record).or_default().push_back(client),
         }
     }
 }
 
-impl Application for Locker {
+impl Application for LockDevice {
     fn name(&self) -> &str {
         "lock table"
     }
@@ -308,7 +310,7 @@ impl Application for Locker {
             } => match tag {
                 ANSWER => actions.answer(line, words),
                 client => {
-                    if let Some(word) = self.sees(client, words[0], actions) {
+                    if let Some(word) = self.check_word(client, words[0], actions) {
                         words[0] = word;
                         actions.store(client, line, words);
                     }
@@ -356,7 +358,7 @@ enum Phase {
 
 /// A thread that runs one transaction after the other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Holder {
+pub struct LockThread {
     table: LockTable,
     number: u32,
     begun: u64,
@@ -366,7 +368,7 @@ pub struct Holder {
     wrong: u64,
 }
 
-impl Holder {
+impl LockThread {
     /// True if the thread is an engine of the device.
     fn is_engine(&self) -> bool {
         self.number >= self.table.threads
@@ -383,8 +385,8 @@ impl Holder {
             true => Step::WriteRegister {
                 register: self.number,
                 value: match new {
-                    0 => GIVE_BACK,
-                    _ => ASK + u64::from(line),
+                    0 => RELEASE_REQUEST,
+                    _ => LOCK_REQUEST + u64::from(line),
                 },
             },
             false => Step::Update {
@@ -402,7 +404,7 @@ impl Holder {
     }
 
     /// Loads the word that shows whether the lock is free or was granted.
-    fn look(&self) -> Step {
+    fn load_value(&self) -> Step {
         match self.table.messages {
             true => Step::LoadHost { word: self.number },
             false => Step::Load {
@@ -413,7 +415,7 @@ impl Holder {
     }
 }
 
-impl Thread for Holder {
+impl Thread for LockThread {
     fn step(&mut self, result: u64) -> Step {
         let (messages, mark) = (self.table.messages, mark(self.number));
         let (lock, locks) = match self.is_engine() {
@@ -430,7 +432,7 @@ impl Thread for Holder {
             }
             Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
             Phase::Ask => (Phase::Tried, self.request(self.free, mark)),
-            Phase::Spin => (Phase::Looked, self.look()),
+            Phase::Spin => (Phase::Looked, self.load_value()),
             // `result` is the number of the granted transaction with messages, otherwise the previous or present value
             // of the lock's word.
             Phase::Looked if messages && result == self.begun => has_it,
@@ -454,8 +456,8 @@ impl Thread for Holder {
 }
 
 impl Scenario for LockTable {
-    type Application = Locker;
-    type Thread = Holder;
+    type Application = LockDevice;
+    type Thread = LockThread;
 
     fn lines(&self) -> Line {
         self.records
@@ -478,14 +480,14 @@ impl Scenario for LockTable {
         }
     }
 
-    fn application(&self) -> Locker {
+    fn application(&self) -> LockDevice {
         let client = Client {
             record: 0,
             holds: false,
             begun: 0,
             next: None,
         };
-        Locker {
+        LockDevice {
             clients: vec![client; (self.threads + self.device) as usize],
             table: self.clone(),
             queues: BTreeMap::new(),
@@ -497,8 +499,8 @@ impl Scenario for LockTable {
         }
     }
 
-    fn threads(&self) -> Vec<Holder> {
-        let threads = (0..self.threads + self.engines()).map(|number| Holder {
+    fn threads(&self) -> Vec<LockThread> {
+        let threads = (0..self.threads + self.engines()).map(|number| LockThread {
             table: self.clone(),
             number,
             begun: 0,
@@ -512,8 +514,8 @@ impl Scenario for LockTable {
     /// Checks that every released lock was still held by its releaser.
     fn verify(
         &self,
-        application: &Locker,
-        threads: &[Holder],
+        application: &LockDevice,
+        threads: &[LockThread],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
         if application.wrong > 0 {
@@ -524,7 +526,7 @@ impl Scenario for LockTable {
         }
         match threads.iter().find(|thread| thread.wrong > 0) {
             None => Ok(()),
-            Some(Holder { number, wrong, .. }) => Err(format!(
+            Some(LockThread { number, wrong, .. }) => Err(format!(
                 "{wrong} locks of thread {number} were another's when it gave them back"
             )),
         }

@@ -6,11 +6,13 @@
 //! assumed.
 
 use crate::interface::{Line, Time};
-use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
+use crate::kernel::{
+    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+};
 use std::ops::Range;
 
 /// Capacity of a buffer in values (lines or words).
-const ROOM: u32 = 256;
+const BUFFER_VALUES: u32 = 256;
 
 /// A channel from one thread to another.
 #[derive(Clone, Debug)]
@@ -24,21 +26,21 @@ struct Channel {
 }
 
 /// Channels and barrier of all threads.
-struct World {
+struct Communicator {
     /// `channels[from][to]`.
     channels: Vec<Vec<Channel>>,
     barrier: Barrier,
     memory: Memory,
 }
 
-impl World {
-    fn new(hosts: Hosts) -> World {
+impl Communicator {
+    fn new(hosts: Hosts) -> Communicator {
         let mut memory = Memory::new(hosts.homes);
         let mut channels: Vec<Vec<Channel>> = Vec::new();
         for from in 0..hosts.threads {
             let to = (0..hosts.threads).map(|to| Channel {
                 buffers: [Grain::Word, Grain::Line]
-                    .map(|grain| [(); 2].map(|()| memory.array(to, ROOM, grain))),
+                    .map(|grain| [(); 2].map(|()| memory.array(to, BUFFER_VALUES, grain))),
                 full: memory.flag(to),
                 empty: memory.flag(from),
                 sent: 0,
@@ -47,7 +49,7 @@ impl World {
             channels.push(to.collect());
         }
         let barrier = Barrier::new(&mut memory, hosts.threads);
-        World {
+        Communicator {
             channels,
             barrier,
             memory,
@@ -58,7 +60,7 @@ impl World {
 /// One of the communicating threads.
 struct Rank {
     core: Core,
-    world: World,
+    world: Communicator,
     threads: u32,
 }
 
@@ -69,9 +71,11 @@ impl Rank {
 
     async fn send(&mut self, to: u32, grain: Grain, values: &[u64]) {
         let channel = &mut self.world.channels[self.core.number as usize][to as usize];
-        for piece in values.chunks(ROOM as usize) {
+        for piece in values.chunks(BUFFER_VALUES as usize) {
             if channel.sent > 1 {
-                self.core.hear(channel.empty, channel.sent - 1).await;
+                self.core
+                    .acquire_flag(channel.empty, channel.sent - 1)
+                    .await;
             }
             let buffer = channel.buffers[grain as usize][channel.sent as usize % 2];
             for (&value, at) in piece.iter().zip(0..) {
@@ -88,9 +92,9 @@ impl Rank {
         while received.len() < values as usize {
             let buffer = channel.buffers[grain as usize][channel.received as usize % 2];
             channel.received += 1;
-            self.core.hear(channel.full, channel.received).await;
-            for at in 0..ROOM.min(values - received.len() as u32) {
-                received.push(self.core.look(buffer, at).await);
+            self.core.acquire_flag(channel.full, channel.received).await;
+            for at in 0..BUFFER_VALUES.min(values - received.len() as u32) {
+                received.push(self.core.load_value(buffer, at).await);
             }
             self.core.tell(channel.empty, channel.received).await;
         }
@@ -210,18 +214,18 @@ impl Kernel for Messages {
     }
 
     fn lines(&self) -> Line {
-        World::new(self.hosts).memory.lines()
+        Communicator::new(self.hosts).memory.lines()
     }
 
     async fn run(self, core: Core) -> Result<(), String> {
         let threads = self.hosts.threads;
         let mut rank = Rank {
             core: core.clone(),
-            world: World::new(self.hosts),
+            world: Communicator::new(self.hosts),
             threads,
         };
         let me = rank.me();
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         core.begin().await;
         for step in 0..self.steps {
             let partners = self.partners(step, me);
@@ -243,7 +247,7 @@ impl Kernel for Messages {
         }
         rank.barrier().await;
         core.end("done").await;
-        findings.come()
+        findings.into_result()
     }
 }
 
@@ -254,13 +258,16 @@ impl Rank {
         &mut self,
         of: &Messages,
         (step, other, grain): (u32, u32, Grain),
-        findings: &mut Findings,
+        findings: &mut FirstMismatch,
     ) {
         let me = self.me();
         let values = of.values(step, me, other);
         let right = of.values(step, other, me);
         let (its, _) = of.size(step, other, me);
-        let (mut sends, mut receives) = (values.chunks(ROOM as usize), right.chunks(ROOM as usize));
+        let (mut sends, mut receives) = (
+            values.chunks(BUFFER_VALUES as usize),
+            right.chunks(BUFFER_VALUES as usize),
+        );
         let mut at = 0;
         loop {
             let (piece, its_piece) = (sends.next(), receives.next());

@@ -3,7 +3,9 @@
 //! loaded.
 
 use crate::interface::{Line, Time};
-use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
+use crate::kernel::{
+    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+};
 
 /// Parameters of the padding.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -58,7 +60,7 @@ impl Padding {
     }
 
     /// Returns the new position of an element, in lines.
-    fn apart(&self, element: u32) -> u32 {
+    fn padded_position(&self, element: u32) -> u32 {
         element + element / self.columns * self.pad
     }
 
@@ -103,26 +105,26 @@ impl Kernel for Padding {
             let mut values = Vec::new();
             for element in elements.clone() {
                 let (array, line) = self.at(&plan, element);
-                values.push(core.look(array, line).await);
+                values.push(core.load_value(array, line).await);
             }
             core.work(self.work * Time::from(self.part)).await;
             if taken > 0 {
-                core.hear(plan.loaded[taken as usize - 1], 1).await;
+                core.acquire_flag(plan.loaded[taken as usize - 1], 1).await;
             }
             core.tell(plan.loaded[taken as usize], 1).await;
             for (element, value) in elements.zip(values) {
-                let (array, line) = self.at(&plan, self.apart(element));
+                let (array, line) = self.at(&plan, self.padded_position(element));
                 core.store(array, line, value).await;
             }
         }
         plan.barrier.wait(&core).await;
         core.end("done").await;
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         for element in self.mine(core.number) {
-            let (array, line) = self.at(&plan, self.apart(element));
-            let (found, right) = (core.look(array, line).await, mixed(element.into()));
+            let (array, line) = self.at(&plan, self.padded_position(element));
+            let (found, right) = (core.load_value(array, line).await, mixed(element.into()));
             findings.value(found, right, || format!("element {element}"));
         }
-        findings.come()
+        findings.into_result()
     }
 }

@@ -3,7 +3,7 @@
 //! A read that misses all blocks allocates one and fetches its line first, then the whole block in bursts. A read in
 //! the second half of a block allocates the next block. Writes of the CPU go to memory and update the block.
 
-use crate::hardware::InHardware;
+use crate::hardware::HardwareScenario;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Words,
 };
@@ -36,7 +36,7 @@ struct Block {
     /// Lines that have arrived.
     lines: BTreeMap<Line, Words>,
     /// Bursts in flight.
-    under_way: u32,
+    bursts_in_flight: u32,
     /// True once an access to this block has allocated the next block.
     claimed: bool,
 }
@@ -66,7 +66,7 @@ struct Burst {
 
 impl Prefetcher {
     /// Returns the index of the block of a line and makes it the most recently used one.
-    fn use_block(&mut self, line: Line) -> Option<usize> {
+    fn touch_block(&mut self, line: Line) -> Option<usize> {
         let first = line - line % self.sizes.block;
         let index = self.blocks.iter().position(|block| block.first == first)?;
         let block = self.blocks.remove(index);
@@ -79,7 +79,7 @@ impl Prefetcher {
         if self.blocks.len() >= self.sizes.blocks as usize {
             let idle = |block: &Block| {
                 let its = block.first..block.first + self.sizes.block;
-                block.under_way == 0 && self.waiting.range(its).next().is_none()
+                block.bursts_in_flight == 0 && self.waiting.range(its).next().is_none()
             };
             let Some(index) = self.blocks.iter().position(idle) else {
                 return false;
@@ -91,7 +91,7 @@ impl Prefetcher {
         self.blocks.push(Block {
             first,
             lines: BTreeMap::new(),
-            under_way: 0,
+            bursts_in_flight: 0,
             claimed: false,
         });
         actions.count("blocks", 1);
@@ -113,7 +113,7 @@ impl Prefetcher {
         let left = lines;
         self.bursts.insert(number, Burst { left, alone });
         if let Some(block) = self.blocks.last_mut().filter(|_| !alone) {
-            block.under_way += 1;
+            block.bursts_in_flight += 1;
         }
         actions.fetch(number, first, lines);
     }
@@ -134,7 +134,7 @@ impl Prefetcher {
     }
 
     fn read(&mut self, line: Line, actions: &mut Actions) {
-        let Some(index) = self.use_block(line) else {
+        let Some(index) = self.touch_block(line) else {
             self.waiting.insert(line);
             actions.count("misses", 1);
             if self.sizes.blocks == 0 || !self.claim(line, actions) {
@@ -171,7 +171,7 @@ impl Prefetcher {
         // A write during the fetch is newer than the fetched words.
         let newest = match block {
             Some(block) => {
-                block.under_way -= u32::from(over);
+                block.bursts_in_flight -= u32::from(over);
                 block.lines.entry(line).or_insert(words).clone()
             }
             None => self.writing.get(&line).cloned().unwrap_or(words),
@@ -319,7 +319,7 @@ impl Scenario for Prefetch {
     }
 }
 
-impl InHardware for Prefetch {
+impl HardwareScenario for Prefetch {
     fn observe(&self, event: &Event, _made: &mut u64, actions: &mut Actions) {
         if let Event::Fetched { .. } = event {
             actions.count("lines fetched", 1);

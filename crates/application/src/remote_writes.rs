@@ -81,7 +81,7 @@ impl RemoteWrites {
 
 /// State of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Doing {
+enum ThreadState {
     /// Storing: (releases, stores since the last release).
     Writes(u32, u32),
     /// Waiting for its stores to be performed.
@@ -103,10 +103,10 @@ enum Doing {
 pub struct Worker {
     of: RemoteWrites,
     number: u32,
-    doing: Doing,
+    doing: ThreadState,
     begun: bool,
     /// True if the previous step loaded a word to check.
-    looks: bool,
+    loaded_word: bool,
     /// Releases whose stores have been checked, and the release count that the current check extends to.
     checked: u32,
     until: u32,
@@ -144,16 +144,16 @@ impl Worker {
     fn write(&mut self, released: u32, store: u32) -> Step {
         let of = &self.of;
         if released == of.releases {
-            self.doing = Doing::Fences;
+            self.doing = ThreadState::Fences;
             return Step::Fence;
         }
         if store == of.stores {
-            self.doing = Doing::Writes(released + 1, 0);
+            self.doing = ThreadState::Writes(released + 1, 0);
             let (line, value) = (of.flag(0), of.told(released + 1));
             let word = 0;
             return Step::Release { line, word, value };
         }
-        self.doing = Doing::Writes(released, store + 1);
+        self.doing = ThreadState::Writes(released, store + 1);
         Step::StoreWords {
             line: of.line(released, store),
             word: 0,
@@ -167,13 +167,13 @@ impl Worker {
         let told = self.of.tells(flag);
         let until = self.of.next_check(self.checked);
         if told < until {
-            self.doing = Doing::Pauses;
+            self.doing = ThreadState::Pauses;
             return Step::Work(PAUSE);
         }
         self.until = until;
         self.doing = match self.number < self.of.stores {
-            true => Doing::Checks(self.checked, self.number, 0),
-            false => Doing::Passes(1),
+            true => ThreadState::Checks(self.checked, self.number, 0),
+            false => ThreadState::Passes(1),
         };
         match self.number == 0 && until == self.of.releases {
             true => Step::End { what: "delivered" },
@@ -188,8 +188,8 @@ impl Worker {
     fn passed(&mut self) -> Step {
         self.checked = self.until;
         self.doing = match self.checked == self.of.releases {
-            true => Doing::Ends,
-            false => Doing::Acquires,
+            true => ThreadState::Ends,
+            false => ThreadState::Acquires,
         };
         Step::Count {
             what: "checks",
@@ -197,7 +197,7 @@ impl Worker {
         }
     }
 
-    fn sees(&mut self, (released, store): (u32, u32), value: u64) {
+    fn check_word(&mut self, (released, store): (u32, u32), value: u64) {
         if value == self.of.value(released, store) {
             self.right += 1;
             return;
@@ -213,47 +213,47 @@ impl Thread for Worker {
             return Step::Begin;
         }
         match self.doing {
-            Doing::Writes(released, store) => self.write(released, store),
-            Doing::Fences => {
-                self.doing = Doing::Ends;
+            ThreadState::Writes(released, store) => self.write(released, store),
+            ThreadState::Fences => {
+                self.doing = ThreadState::Ends;
                 Step::End { what: "written" }
             }
-            Doing::Acquires if self.looks => {
-                self.looks = false;
+            ThreadState::Acquires if self.loaded_word => {
+                self.loaded_word = false;
                 self.acquired(result)
             }
-            Doing::Acquires => {
-                self.looks = true;
+            ThreadState::Acquires => {
+                self.loaded_word = true;
                 let (line, word) = (self.of.flag(self.number), 0);
                 Step::Acquire { line, word }
             }
-            Doing::Pauses => {
-                self.doing = Doing::Acquires;
+            ThreadState::Pauses => {
+                self.doing = ThreadState::Acquires;
                 self.step(0)
             }
-            Doing::Checks(released, store, word) => {
-                if std::mem::take(&mut self.looks) {
-                    self.sees((released, store), result);
+            ThreadState::Checks(released, store, word) => {
+                if std::mem::take(&mut self.loaded_word) {
+                    self.check_word((released, store), result);
                     match self.next_word((released, store, word)) {
                         Some((released, store, word)) => {
-                            self.doing = Doing::Checks(released, store, word);
+                            self.doing = ThreadState::Checks(released, store, word);
                         }
-                        None => self.doing = Doing::Passes(1),
+                        None => self.doing = ThreadState::Passes(1),
                     }
                     return self.step(0);
                 }
-                self.looks = true;
+                self.loaded_word = true;
                 let line = self.of.line(released, store);
                 Step::Load { line, word }
             }
-            Doing::Passes(target) if self.number == 0 && target < self.of.fanout => {
-                self.doing = Doing::Passes(target + 1);
+            ThreadState::Passes(target) if self.number == 0 && target < self.of.fanout => {
+                self.doing = ThreadState::Passes(target + 1);
                 let (line, value) = (self.of.flag(target), self.of.told(self.until));
                 let word = 0;
                 Step::Release { line, word, value }
             }
-            Doing::Passes(_) => self.passed(),
-            Doing::Ends => Step::Stop,
+            ThreadState::Passes(_) => self.passed(),
+            ThreadState::Ends => Step::Stop,
         }
     }
 }
@@ -287,11 +287,11 @@ impl Scenario for RemoteWrites {
             of: self.clone(),
             number,
             doing: match number == self.fanout {
-                true => Doing::Writes(0, 0),
-                false => Doing::Acquires,
+                true => ThreadState::Writes(0, 0),
+                false => ThreadState::Acquires,
             },
             begun: false,
-            looks: false,
+            loaded_word: false,
             checked: 0,
             until: 0,
             wrong: 0,

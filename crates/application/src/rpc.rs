@@ -5,7 +5,7 @@
 //! arguments by a clean-invalidate, computes, and answers with the result. The roles of the two lines are then swapped.
 //! Longer arguments and results use further lines on each side, which are handled in the same way.
 
-use crate::hardware::InHardware;
+use crate::hardware::HardwareScenario;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
     Words,
@@ -302,7 +302,7 @@ fn right(threads: &[Caller]) -> Result<(), String> {
     }
 }
 
-impl InHardware for Calls {
+impl HardwareScenario for Calls {
     /// Counts lines of arguments taken (`made`), and calls.
     fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
         if let Event::Done { .. } = event {

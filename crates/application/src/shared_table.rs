@@ -4,7 +4,7 @@
 //! it locks a row by a locking clean-invalidate, reads it, writes it and unlocks it.
 //! A table in the CPU's memory is cached by the device: its engines increment rows as threads do.
 
-use crate::hardware::InHardware;
+use crate::hardware::HardwareScenario;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
     Update,
@@ -143,7 +143,7 @@ struct Rows {
     step: Line,
     count: Line,
     /// Rows of the table in the set, per thousand.
-    among: u32,
+    rows_per_thousand: u32,
 }
 
 impl Rows {
@@ -151,7 +151,7 @@ impl Rows {
     fn nth(&self, number: Line) -> Line {
         // Inverse of `share`: the first row whose inclusion raises the number of rows in the set above `before`.
         let before = u64::from(self.first) + u64::from(number) * u64::from(self.step);
-        ((before + 1) * 1000).div_ceil(self.among.into()) as Line - 1
+        ((before + 1) * 1000).div_ceil(self.rows_per_thousand.into()) as Line - 1
     }
 }
 
@@ -164,7 +164,7 @@ pub struct Scanner {
     /// Counter of its increments.
     what: &'static str,
     /// True while an increment is outstanding.
-    adding: bool,
+    increment_outstanding: bool,
     made: u64,
 }
 
@@ -175,7 +175,7 @@ impl Scanner {
             next: 0,
             left,
             what,
-            adding: false,
+            increment_outstanding: false,
             made: 0,
         }
     }
@@ -183,7 +183,7 @@ impl Scanner {
 
 impl Thread for Scanner {
     fn step(&mut self, _result: u64) -> Step {
-        if std::mem::take(&mut self.adding) {
+        if std::mem::take(&mut self.increment_outstanding) {
             self.made += 1;
             return Step::Count {
                 what: self.what,
@@ -194,7 +194,7 @@ impl Thread for Scanner {
             return Step::Stop;
         }
         self.left = self.left.map(|left| left - 1);
-        self.adding = true;
+        self.increment_outstanding = true;
         let line = self.rows.nth(self.next);
         self.next = (self.next + 1) % self.rows.count;
         Step::Update {
@@ -235,7 +235,7 @@ impl Scenario for SharedTable {
         }
     }
 
-    fn hears(&self) -> bool {
+    fn needs_change_events(&self) -> bool {
         false
     }
 
@@ -255,7 +255,7 @@ impl Scenario for SharedTable {
                 step: 1,
                 // With more threads than rows, several threads share a row.
                 count: (begin(thread + 1) - begin(thread)).max(1),
-                among: 1000,
+                rows_per_thousand: 1000,
             };
             Scanner::new(rows, self.thread, "increments")
         });
@@ -265,7 +265,7 @@ impl Scenario for SharedTable {
                 first: engine,
                 step: engines,
                 count: all.saturating_sub(engine).div_ceil(engines),
-                among: self.contended,
+                rows_per_thousand: self.contended,
             };
             // The first engines make the remainder of the increments; an engine without rows makes none.
             let (every, more) = (u64::from(engines.min(all)), u64::from(engine));
@@ -286,7 +286,7 @@ impl Scenario for SharedTable {
     }
 }
 
-impl InHardware for SharedTable {
+impl HardwareScenario for SharedTable {
     fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
         match event {
             Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),

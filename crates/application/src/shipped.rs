@@ -366,23 +366,23 @@ pub fn visit<V: Visitor>(
     values: &BTreeMap<String, u64>,
     visitor: V,
 ) -> Result<V::Output, String> {
-    visit_on(name, values, None, visitor)
+    visit_with_graph(name, values, None, visitor)
 }
 
 /// Parameters that apply only to generated graphs.
-pub const OF_GENERATED: [&str; 2] = ["vertices", "far"];
+pub const GENERATED_GRAPH_PARAMETERS: [&str; 2] = ["vertices", "far"];
 
 /// Builds a scenario as [`visit`] does, on the given graph, if any.
 ///
 /// # Errors
 /// As [`visit`] does; also if the scenario takes no graph, or a parameter of generated graphs is set together with a graph.
-pub fn visit_on<V: Visitor>(
+pub fn visit_with_graph<V: Visitor>(
     name: &str,
     values: &BTreeMap<String, u64>,
     graph: Option<Arc<Edges>>,
     visitor: V,
 ) -> Result<V::Output, String> {
-    let shipped = judged(name, values, graph.is_some())?;
+    let shipped = validate_values(name, values, graph.is_some())?;
     let value = |name: &str| {
         let mut parameters = shipped.parameters.iter();
         let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
@@ -523,7 +523,7 @@ pub fn visit_on<V: Visitor>(
 
 /// Returns the named scenario after validation: all values are known parameters within their ranges, and a graph is
 /// given only to a scenario that takes one.
-fn judged(
+fn validate_values(
     name: &str,
     values: &BTreeMap<String, u64>,
     graph: bool,
@@ -554,7 +554,7 @@ fn judged(
         if !matches!(name, "pagerank" | "sssp") {
             return Err(format!("{name} takes no graph; pagerank and sssp do"));
         }
-        if let Some(given) = OF_GENERATED
+        if let Some(given) = GENERATED_GRAPH_PARAMETERS
             .iter()
             .find(|given| values.contains_key(**given))
         {

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, Count, Findings, Grain, Hosts, Kernel, Memory, Place,
+    mixed, Array, Barrier, Core, Count, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
 };
 
 /// Parameters of the task queues.
@@ -41,15 +41,15 @@ struct Plan {
 }
 
 impl TaskQueue {
-    fn makers(&self) -> u32 {
+    fn producers(&self) -> u32 {
         self.hosts.threads / 2
     }
 
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
-        let makers = self.makers();
-        let queue = |maker| {
-            let at = maker + makers;
+        let producers = self.producers();
+        let queue = |producer| {
+            let at = producer + producers;
             let slots = 0..self.slots;
             Queue {
                 blocks: slots
@@ -57,12 +57,12 @@ impl TaskQueue {
                     .map(|_| memory.array(at, self.most, Grain::Line))
                     .collect(),
                 full: slots.clone().map(|_| memory.flag(at)).collect(),
-                empty: slots.map(|_| memory.flag(maker)).collect(),
+                empty: slots.map(|_| memory.flag(producer)).collect(),
                 next: memory.array(at, 1, Grain::Line),
             }
         };
         Plan {
-            queues: (0..makers).map(queue).collect(),
+            queues: (0..producers).map(queue).collect(),
             bins: memory.array(0, self.bins, Grain::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             over: Count::new(&mut memory, self.hosts.threads),
@@ -85,12 +85,12 @@ impl TaskQueue {
         (value % u64::from(self.bins)) as usize
     }
 
-    async fn make(&self, core: &Core, plan: &Plan) {
+    async fn produce(&self, core: &Core, plan: &Plan) {
         let queue = &plan.queues[core.number as usize];
         for task in 0..self.tasks {
             let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
             if turn > 0 {
-                core.hear(queue.empty[slot], turn).await;
+                core.acquire_flag(queue.empty[slot], turn).await;
             }
             for (value, line) in self.values(core.number, task).zip(0..) {
                 core.work(self.work).await;
@@ -100,9 +100,9 @@ impl TaskQueue {
         }
     }
 
-    async fn take(&self, core: &Core, plan: &Plan, findings: &mut Findings) -> Vec<u64> {
+    async fn take(&self, core: &Core, plan: &Plan, findings: &mut FirstMismatch) -> Vec<u64> {
         let mut counts = vec![0; self.bins as usize];
-        let number = (core.number - self.makers()) % self.makers();
+        let number = (core.number - self.producers()) % self.producers();
         let queue = &plan.queues[number as usize];
         loop {
             let task = core.add(queue.next.at(0), 1).await;
@@ -111,9 +111,9 @@ impl TaskQueue {
             }
             let task = task as u32;
             let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
-            core.hear(queue.full[slot], turn + 1).await;
+            core.acquire_flag(queue.full[slot], turn + 1).await;
             for (right, line) in self.values(number, task).zip(0..) {
-                let found = core.look(queue.blocks[slot], line).await;
+                let found = core.load_value(queue.blocks[slot], line).await;
                 findings.value(found, right, || {
                     format!("value {line} of task {task} of queue {number}")
                 });
@@ -136,7 +136,7 @@ impl Kernel for TaskQueue {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         if core.number == 0 {
             plan.over.begin(&core).await;
             for bin in 0..self.bins {
@@ -148,8 +148,8 @@ impl Kernel for TaskQueue {
         }
         plan.barrier.wait(&core).await;
         core.begin().await;
-        if core.number < self.makers() {
-            self.make(&core, &plan).await;
+        if core.number < self.producers() {
+            self.produce(&core, &plan).await;
         } else {
             let counts = self.take(&core, &plan, &mut findings).await;
             for (&count, bin) in counts.iter().zip(0..) {
@@ -158,24 +158,24 @@ impl Kernel for TaskQueue {
         }
         plan.over.wait(&core).await;
         core.end("done").await;
-        findings.come()
+        findings.into_result()
     }
 
     fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
         let mut right = vec![0; self.bins as usize];
-        for queue in 0..self.makers() {
+        for queue in 0..self.producers() {
             for task in 0..self.tasks {
                 self.values(queue, task)
                     .for_each(|value| right[self.bin(value)] += 1);
             }
         }
         let bins = self.plan().bins;
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         for (&right, bin) in right.iter().zip(0..) {
             findings.value(word(bins.at(bin)), right, || {
                 format!("the count of bin {bin}")
             });
         }
-        findings.come()
+        findings.into_result()
     }
 }

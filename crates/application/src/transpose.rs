@@ -2,7 +2,9 @@
 //! matrix. A host is notified once per round, regardless of the number of its waiting threads.
 
 use crate::interface::{Line, Time};
-use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream};
+use crate::kernel::{
+    mixed, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+};
 
 /// Parameters of the transposition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -68,7 +70,7 @@ impl Kernel for Transpose {
         let all: Vec<u32> = (0..self.hosts.used()).collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
         let mut stream = Stream::new(&core, flags, self.every);
-        let mut findings = Findings::default();
+        let mut findings = FirstMismatch::default();
         core.begin().await;
         for round in 0..self.rounds {
             let copy = round as usize % 2;
@@ -85,11 +87,11 @@ impl Kernel for Transpose {
             }
             stream.tell(&all).await;
             for &from in mine {
-                core.hear(from, round + 1).await;
+                core.acquire_flag(from, round + 1).await;
             }
             for column in self.rows(core.number) {
                 for row in 0..self.size {
-                    let found = core.look(plan.rows[column as usize][copy], row).await;
+                    let found = core.load_value(plan.rows[column as usize][copy], row).await;
                     let right = self.element(round, row, column);
                     findings.value(found, right, || {
                         format!("element {row}, {column} of matrix {round}")
@@ -98,6 +100,6 @@ impl Kernel for Transpose {
             }
         }
         core.end("done").await;
-        findings.come()
+        findings.into_result()
     }
 }

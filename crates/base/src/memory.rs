@@ -15,7 +15,7 @@ pub fn prefetch<T>(at: *const T) {
 
 /// Prefetches the 64-byte lines of a value, counted from its first byte.
 #[inline(always)]
-pub fn prefetch_whole<T>(of: &T) {
+pub fn prefetch_value<T>(of: &T) {
     let begin = std::ptr::from_ref(of).cast::<u8>();
     for line in (0..size_of::<T>()).step_by(64) {
         prefetch(begin.wrapping_add(line));
@@ -26,7 +26,7 @@ pub fn prefetch_whole<T>(of: &T) {
 /// Unused capacity takes no memory with small pages, but some with huge ones.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-pub fn ask_for_large_pages<T>(row: &mut Vec<T>) {
+pub fn request_huge_pages<T>(row: &mut Vec<T>) {
     const PAGE: usize = 1 << 12;
     const LARGE: usize = 4 << 20;
     let bytes = row.capacity() * size_of::<T>();
@@ -44,4 +44,4 @@ pub fn ask_for_large_pages<T>(row: &mut Vec<T>) {
 
 /// No effect on targets other than Linux.
 #[cfg(not(target_os = "linux"))]
-pub fn ask_for_large_pages<T>(_: &mut Vec<T>) {}
+pub fn request_huge_pages<T>(_: &mut Vec<T>) {}

@@ -33,14 +33,20 @@ pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     // Typing errors are few, so names of a very different length are excluded; long names would be slow to compare.
     let alike = names.filter(|name| name.len() <= 64 && name.len().abs_diff(wrong.len()) <= 3);
     let (far, _, name) = alike
-        .map(|name| (distance(wrong, name), Reverse(common(wrong, name)), name))
+        .map(|name| {
+            (
+                distance(wrong, name),
+                Reverse(common_prefix_length(wrong, name)),
+                name,
+            )
+        })
         .min()?;
     let near = far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4;
     near.then_some(name)
 }
 
 /// Length of the common prefix of two names in bytes, ignoring case.
-fn common(one: &str, other: &str) -> usize {
+fn common_prefix_length(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }

@@ -65,7 +65,11 @@ pub(crate) struct Flight {
 impl Layout {
     pub fn new(sequence: &Sequence) -> Layout {
         let known = sequence.agents.len();
-        let mut names: Vec<String> = sequence.agents.iter().map(|name| clean(name)).collect();
+        let mut names: Vec<String> = sequence
+            .agents
+            .iter()
+            .map(|name| replace_control_characters(name))
+            .collect();
         let unknown = sequence.steps.iter().any(|step| {
             let other = match step.action {
                 Action::Send { to, .. } => to,
@@ -128,11 +132,11 @@ impl Drawing<'_> {
         let item = match &step.action {
             Action::Send { message, to, .. } if place(*to) == here.agent => Item::Note {
                 at: here,
-                what: clean(&format!("sends itself {message}")),
+                what: replace_control_characters(&format!("sends itself {message}")),
             },
             Action::Receive { message, from, .. } if place(*from) == here.agent => Item::Note {
                 at: here,
-                what: clean(&format!("takes {message} from itself")),
+                what: replace_control_characters(&format!("takes {message} from itself")),
             },
             Action::Send { message, to, .. } => {
                 let partner = self.partners[index];
@@ -140,9 +144,9 @@ impl Drawing<'_> {
                     agent: place(*to),
                     visible: partner.is_none_or(|taken| sequence.steps[taken].visible),
                 };
-                let message = clean(message);
+                let message = replace_control_characters(message);
                 match partner {
-                    Some(taken) if at_once(sequence, index, taken) => {
+                    Some(taken) if is_immediate(sequence, index, taken) => {
                         self.drawn[taken] = true;
                         Item::Arrow {
                             from: here,
@@ -173,15 +177,15 @@ impl Drawing<'_> {
                 None => Item::Stray {
                     to: here,
                     left: place(*from) < here.agent,
-                    message: clean(message),
+                    message: replace_control_characters(message),
                 },
             },
             Action::Does { what } => Item::Note {
                 at: here,
-                what: clean(what),
+                what: replace_control_characters(what),
             },
             Action::Becomes { state } => {
-                let state = clean(state);
+                let state = replace_control_characters(state);
                 // States of different agents may share a row, because neither depends on the other.
                 if let Some(Row {
                     line,
@@ -248,7 +252,7 @@ fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
 }
 
 /// True if only state changes of other agents lie between sending and receiving.
-fn at_once(sequence: &Sequence, sent: usize, received: usize) -> bool {
+fn is_immediate(sequence: &Sequence, sent: usize, received: usize) -> bool {
     let receiver = sequence.steps[received].agent;
     sequence.steps[sent].line == sequence.steps[received].line
         && sequence.steps[sent + 1..received].iter().all(|between| {
@@ -257,7 +261,7 @@ fn at_once(sequence: &Sequence, sent: usize, received: usize) -> bool {
 }
 
 /// Replaces control characters, which would break the drawing.
-fn clean(text: &str) -> String {
+fn replace_control_characters(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()

@@ -36,14 +36,14 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
     let height = HEAD + ROW * (layout.rows.len() as f64 + 1.0);
     let mut page = Page {
         life,
-        out: String::new(),
+        svg_text: String::new(),
         layout: &layout,
         bottom: height,
     };
     let height = height + MARGIN;
     let title = escape(title);
     let _ = writeln!(
-        page.out,
+        page.svg_text,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{right:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {right:.0} {height:.0}\" role=\"img\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
@@ -57,8 +57,8 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
     for row in 0..layout.rows.len() {
         page.labels(row);
     }
-    page.out += "</svg>\n";
-    page.out
+    page.svg_text += "</svg>\n";
+    page.svg_text
 }
 
 /// Horizontal position of each lifeline, and the width of the drawing.
@@ -127,7 +127,7 @@ struct Page<'a> {
     layout: &'a Layout,
     life: Vec<f64>,
     bottom: f64,
-    out: String,
+    svg_text: String,
 }
 
 /// Vertical centre of a row.
@@ -141,7 +141,7 @@ impl Page<'_> {
             let half = name.chars().count() as f64 * CHARACTER / 2.0 + 10.0;
             let (box_x, box_w, bottom) = (x - half, 2.0 * half, self.bottom);
             let _ = writeln!(
-                self.out,
+                self.svg_text,
                 "<path class=\"life\" d=\"M{x:.1} 48V{bottom:.1}\"/>\n\
                  <rect class=\"head\" x=\"{box_x:.1}\" y=\"22\" width=\"{box_w:.1}\" height=\"26\" rx=\"4\"/>\n\
                  <text class=\"name\" x=\"{x:.1}\" y=\"39.5\" text-anchor=\"middle\">{}</text>",
@@ -213,7 +213,7 @@ impl Page<'_> {
                 let x = self.x(at);
                 if at.visible {
                     let _ = writeln!(
-                        self.out,
+                        self.svg_text,
                         "<rect class=\"act\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
                         x - 3.5,
                         y - 3.5
@@ -227,7 +227,7 @@ impl Page<'_> {
                     let half = state.chars().count() as f64 * CHARACTER / 2.0 + 8.0;
                     let x = self.x(at);
                     let _ = writeln!(
-                        self.out,
+                        self.svg_text,
                         "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>",
                         if at.visible { "state" } else { "unseen" },
                         x - half,
@@ -253,7 +253,7 @@ impl Page<'_> {
         let (x1, y1) = (x1 - clear * dx, y1 - clear * dy);
         let (back_x, back_y) = (x1 - 9.0 * dx, y1 - 9.0 * dy);
         let _ = writeln!(
-            self.out,
+            self.svg_text,
             "<path class=\"wire{class}\" d=\"M{x0:.1} {y0:.1}L{back_x:.1} {back_y:.1}\"/>\n\
              <path class=\"tip\" d=\"M{x1:.1} {y1:.1}L{:.1} {:.1}L{:.1} {:.1}Z\"/>",
             back_x - 4.0 * dy,
@@ -268,7 +268,7 @@ impl Page<'_> {
         if !end.visible {
             let x = self.x(end);
             let _ = writeln!(
-                self.out,
+                self.svg_text,
                 "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
             );
         }
@@ -281,11 +281,11 @@ impl Page<'_> {
         // `paint-order` would draw the halo over the letters.
         if matches!(class, "label" | "note") {
             let _ = writeln!(
-                self.out,
+                self.svg_text,
                 "<text class=\"{class} halo\" aria-hidden=\"true\" {at}>{text}</text>"
             );
         }
-        let _ = writeln!(self.out, "<text class=\"{class}\" {at}>{text}</text>");
+        let _ = writeln!(self.svg_text, "<text class=\"{class}\" {at}>{text}</text>");
     }
 }
 

@@ -340,14 +340,14 @@ impl Page<'_> {
     fn names(&mut self) {
         let mut line = Vec::new();
         for agent in 0..self.layout.names.len() {
-            let name = self.fit(&self.layout.names[agent], self.room_around(agent));
+            let name = self.fit(&self.layout.names[agent], self.max_text_width(agent));
             put(&mut line, centred(self.columns.life[agent], &name), &name);
         }
         self.lines.push(line);
     }
 
     /// Maximum width of text centred on a lifeline.
-    fn room_around(&self, agent: usize) -> usize {
+    fn max_text_width(&self, agent: usize) -> usize {
         let Columns {
             life,
             half,
@@ -438,7 +438,7 @@ impl Page<'_> {
             }
             Item::States(states) => {
                 for (at, state) in states {
-                    let room = self.room_around(at.agent).saturating_sub(3);
+                    let room = self.max_text_width(at.agent).saturating_sub(3);
                     let state = format!("[{}]", self.fit(state, room));
                     let column = centred(self.life(at), &state);
                     self.write(column, &state);
@@ -545,7 +545,7 @@ impl Page<'_> {
                     && flight.to.agent == at.agent
             })
             .map(|(_, &lane)| lane + 2)
-            .chain(self.stray_end(row, life))
+            .chain(self.note_start(row, life))
             .fold(life + 2, usize::max);
         let room = next.saturating_sub(start + 1).max(4);
         for (index, part) in wrap(words, room).iter().enumerate() {
@@ -558,7 +558,7 @@ impl Page<'_> {
     }
 
     /// Start column of a note beside a message of unknown origin from the right.
-    fn stray_end(&self, row: usize, life: usize) -> Option<usize> {
+    fn note_start(&self, row: usize, life: usize) -> Option<usize> {
         matches!(self.layout.rows[row].item, Item::Stray { left: false, .. }).then_some(life + 5)
     }
 

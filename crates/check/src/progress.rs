@@ -5,8 +5,8 @@
 //! model is searched.
 
 use crate::system::progress::{
-    absent, asked_for, beginning, begun_later, doubtful, lines_of, may_stop, restarting, watching,
-    Kind,
+    absent, beginning, conditional_accesses, core_accesses, lines_of, may_stop, restarting,
+    unproven_kinds, watching, Kind,
 };
 use crate::system::{self, Modelled, SystemError};
 use cohkit_base::words::{counted, with_article};
@@ -100,7 +100,7 @@ pub fn progress(
         ..none(report.outcome)
     };
     let size = (remotes, lines_of(protocol, lines));
-    for kind in doubtful(protocol, home) {
+    for kind in unproven_kinds(protocol, home) {
         let model = |room: &_| watching(protocol, home, size, kind, room);
         let (modelled, report) = searched(&model, room, options)?;
         match report.outcome {
@@ -139,7 +139,7 @@ pub fn progress(
         }
     }
     let mut never = Vec::new();
-    for access in begun_later(protocol) {
+    for access in conditional_accesses(protocol) {
         let model = |room: &_| beginning(protocol, home, size, access, room);
         let report = searched(&model, room, options)?.1;
         match report.outcome {
@@ -152,7 +152,7 @@ pub fn progress(
         }
     }
     let mut notes = Vec::new();
-    let all: Vec<Access> = asked_for(&protocol.remote).collect();
+    let all: Vec<Access> = core_accesses(&protocol.remote).collect();
     let each = all.iter().map(std::slice::from_ref);
     for accesses in std::iter::once(&all[..]).chain(each) {
         // A line that is never accessed again has one note only.
@@ -183,7 +183,7 @@ pub fn progress(
                 })
             }
             Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
-                let question = format!("whether each remote can {} again", any_of(accesses));
+                let question = format!("whether each remote can {} again", access_verb(accesses));
                 return Ok(limited(question, report));
             }
         }
@@ -205,7 +205,7 @@ fn searched(
     options: &Options,
 ) -> Result<(Modelled, Report), ProgressError> {
     let options = Options {
-        keeper: None,
+        checkpoint_sink: None,
         decompose: false,
         ..*options
     };
@@ -225,7 +225,7 @@ fn searched(
 }
 
 /// The accesses as a verb.
-fn any_of(accesses: &[Access]) -> &'static str {
+fn access_verb(accesses: &[Access]) -> &'static str {
     match accesses {
         [access] => access.name(),
         _ => "load or store",
@@ -244,7 +244,7 @@ fn stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<St
     let path: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
     Some(format!(
         "{agent} can reach a state from which it can never {} line 0 again, in {}: {}",
-        any_of(accesses),
+        access_verb(accesses),
         counted(path.len() as u64, "step"),
         path.join("; ")
     ))

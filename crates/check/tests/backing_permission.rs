@@ -48,7 +48,7 @@ fn checked(text: &str, remotes: u16, lines: u8) -> Report {
 fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
     let protocol = read(text);
     let home = construct::home(&protocol, remotes).unwrap();
-    let system = System::new(&protocol, &home, remotes, lines, 7).lend();
+    let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
     match explore(&system, World::<Current>::new(&system), 50_000) {
         Found::Safe {
             worlds,

@@ -2,7 +2,7 @@
 //! progress was checked.
 
 use cohkit_check::progress::{progress, Progress, PROGRESS};
-use cohkit_check::system::progress::{doubtful, kinds, watching, Kind};
+use cohkit_check::system::progress::{kinds, unproven_kinds, watching, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
 use cohkit_engine::{check, Options as Search, Outcome, Property};
@@ -241,7 +241,7 @@ fn unfair_but_always_possible_service_is_verified() {
     }
     let protocol = protocol(&text);
     // This needs a search: drain alone does not imply it.
-    let doubts = doubtful(&protocol, &home(&protocol));
+    let doubts = unproven_kinds(&protocol, &home(&protocol));
     assert_eq!(
         doubts,
         [Kind::Access(Access::Load), Kind::Access(Access::Store)]
@@ -299,7 +299,7 @@ fn drain_implies_progress_of_shipped_protocols() {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);
         assert!(kinds(&protocol, &home).len() > 2);
-        assert_eq!(doubtful(&protocol, &home), [], "{name}");
+        assert_eq!(unproven_kinds(&protocol, &home), [], "{name}");
     }
 }
 

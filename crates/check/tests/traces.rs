@@ -114,7 +114,7 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         let all = parse(&text).expect("the text is right");
         for system in &all.systems {
             let protocol = system.sized.as_deref().unwrap_or(&all);
-            assert!(protocol.has_in_common().is_some(), "{name}");
+            assert!(protocol.line_coupling().is_some(), "{name}");
             let (home, model) = modelled(protocol, system.remotes, system.lines);
             let Ok(graph) = graph(&model, 60_000, None) else {
                 continue;

@@ -27,7 +27,7 @@ fn explored(text: &str, merge: bool, factored: bool) -> Report {
         construction.flat(merge)
     };
     let options = system::Options {
-        ask_ahead: remotes.total() == 1,
+        overlaps_requests: remotes.total() == 1,
         ..system::Options::default()
     };
     let mut model = system::model(&protocol, &home, remotes, 1, &options).unwrap();

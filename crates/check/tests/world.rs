@@ -33,7 +33,11 @@ fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) ->
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let room = system::Options::default().capacity;
     let world = System::new(protocol, &home, remotes, lines, room);
-    let world = if lent { world.lend() } else { world };
+    let world = if lent {
+        world.with_backing_permission()
+    } else {
+        world
+    };
     let found = explore(&world, World::<Current>::new(&world), MOST);
     if matches!(found, Found::TooMany { .. }) {
         return false;

@@ -1,7 +1,7 @@
 //! Compositions of protocols.
 
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, in_a_line, not_judged, Looking, Protocol, Verdicts};
+use crate::{bad_input, bad_text, check_error, in_a_line, Protocol, SearchOptions, Verdicts};
 use cohkit::composed::{Composed, Texts, Used};
 use cohkit::judge::{judge, Systems};
 use cohkit::{diagnostics_json, Source, Wrong};
@@ -121,7 +121,7 @@ pub(crate) fn check_composition(
     composition: &Composition,
     systems: Option<Vec<String>>,
     capacity: Option<u8>,
-    looking: Looking,
+    looking: SearchOptions,
 ) -> PyResult<String> {
     let composed = Arc::clone(&composition.composed);
     let judged = interruptible(
@@ -149,7 +149,7 @@ pub(crate) fn check_composition(
         },
     )?;
     judged.map_err(|why| match *why {
-        (Some(source), wrong) => not_judged(&source, wrong),
+        (Some(source), wrong) => check_error(&source, wrong),
         (None, wrong) => bad_input(&in_a_line(&wrong.failure(composition.composed.path()))),
     })
 }

@@ -179,7 +179,7 @@ impl Listener for Verdicts {
 /// Search options of a system or a model.
 #[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Looking {
+struct SearchOptions {
     symmetry: bool,
     hash_compaction: bool,
     threads: Option<usize>,
@@ -193,7 +193,7 @@ struct Looking {
     checkpoint: Option<(PathBuf, bool, u64)>,
 }
 
-impl Looking {
+impl SearchOptions {
     fn request<'a>(
         &self,
         systems: Systems,
@@ -234,7 +234,7 @@ fn check(
     systems: Option<Vec<String>>,
     size: Option<(u16, u8)>,
     capacity: Option<u8>,
-    looking: Looking,
+    looking: SearchOptions,
 ) -> PyResult<String> {
     let source = Arc::clone(&protocol.source);
     let systems = match (systems, size) {
@@ -251,11 +251,11 @@ fn check(
         judge(Source::clone(&source), &request, &mut verdicts)?;
         Ok(Value::Array(verdicts.values).to_string())
     })?;
-    judged.map_err(|wrong| not_judged(&protocol.source, wrong))
+    judged.map_err(|wrong| check_error(&protocol.source, wrong))
 }
 
 /// Exception for a check that ended without a verdict.
-fn not_judged(source: &Source, wrong: Wrong) -> PyErr {
+fn check_error(source: &Source, wrong: Wrong) -> PyErr {
     match wrong {
         Wrong::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
         Wrong::Input { what, help } => {
@@ -275,7 +275,7 @@ fn check_model(
     file: String,
     dialect: Option<String>,
     deadlock: String,
-    looking: Looking,
+    looking: SearchOptions,
 ) -> PyResult<String> {
     let unknown = |what: &str, name: &str| bad_input(&format!("there is no {what} `{name}`"));
     let reading = Reading {

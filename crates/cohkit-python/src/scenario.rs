@@ -7,7 +7,7 @@ use cohkit_application::interface::{
     Table, Update, Words,
 };
 use cohkit_protocol::protocol::Right;
-use cohkit_sim::scenario::{Playable, Played};
+use cohkit_sim::scenario::{Playable, ScenarioRun};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -51,7 +51,7 @@ pub(crate) struct PyScenario {
 }
 
 /// Result of `begin`: name, range of lines served, event handler, threads, and function that checks the final state.
-type Beginning = (
+type InitialScenario = (
     String,
     Option<(Line, Line)>,
     Py<PyAny>,
@@ -77,8 +77,8 @@ impl Playable for PyScenario {
         self.host_words.into()
     }
 
-    fn begin(&self) -> Box<dyn Played> {
-        let begun: PyResult<Beginning> =
+    fn begin(&self) -> Box<dyn ScenarioRun> {
+        let begun: PyResult<InitialScenario> =
             Python::attach(|py| self.begin.bind(py).call0()?.extract());
         let begun = self.raised.keep(begun);
         let (name, served, handler, threads, judge) = match begun {
@@ -89,7 +89,7 @@ impl Playable for PyScenario {
         };
         let lines = served.map_or(self.lines, |(_, end)| end.max(self.lines));
         Box::new(PyScenarioRun {
-            application: OwnApplication {
+            application: PyApplication {
                 name,
                 placement: match served {
                     Some((first, end)) => Placement::Between(first..end),
@@ -109,7 +109,7 @@ impl Playable for PyScenario {
 }
 
 struct PyScenarioRun {
-    application: OwnApplication,
+    application: PyApplication,
     threads: Vec<Py<PyAny>>,
     judge: Option<Py<PyAny>>,
     lines: Line,
@@ -117,7 +117,7 @@ struct PyScenarioRun {
     raised: PendingException,
 }
 
-impl Played for PyScenarioRun {
+impl ScenarioRun for PyScenarioRun {
     fn application(&mut self) -> &mut dyn Application {
         &mut self.application
     }
@@ -185,7 +185,7 @@ impl Played for PyScenarioRun {
     }
 }
 
-struct OwnApplication {
+struct PyApplication {
     name: String,
     placement: Placement,
     handler: Option<Py<PyAny>>,
@@ -194,7 +194,7 @@ struct OwnApplication {
     raised: PendingException,
 }
 
-impl Application for OwnApplication {
+impl Application for PyApplication {
     fn name(&self) -> &str {
         &self.name
     }

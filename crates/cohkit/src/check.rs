@@ -4,7 +4,7 @@ use crate::check_request::{again, reading, request, systems};
 use crate::checkpoints::Checkpoints;
 use crate::composed::Composed;
 use crate::console::Console;
-use crate::coverage::{Covered, Untaken};
+use crate::coverage::{SystemCoverage, UntakenRows};
 use crate::guarantee::Guaranteed;
 use crate::judge::{judge, Listener, Request, Systems};
 use crate::models::{bad, judge_model, text, trace};
@@ -31,12 +31,12 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         files::try_file(file)?;
     }
     if let Some(file) = &options.graph {
-        graph::suited(options, file)?;
+        graph::reject_unsuitable_options(options, file)?;
     }
     for folder in options.export_murphi.iter().chain(&options.chart_svg) {
         files::try_folder(folder)?;
     }
-    suited(options)?;
+    reject_unsuitable_options(options)?;
     if let Some(trace) = &options.replay {
         return replay::run(options, trace, console);
     }
@@ -60,7 +60,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
             Input::Model(_) | Input::Composed(_) => None,
         });
         distinct(protocols)?;
-        models_apart(options)?;
+        reject_export_collisions(options)?;
     }
     let checkpoints = Checkpoints::of(options)?;
     let mut batch = Batch {
@@ -70,7 +70,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         outcome: ExitStatus::default(),
         values: Vec::new(),
         text: String::new(),
-        untaken: Untaken::default(),
+        untaken_rows: UntakenRows::default(),
         limits: Vec::new(),
         judged: Vec::new(),
     };
@@ -121,7 +121,7 @@ enum Input<'a> {
 }
 
 /// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`.
-fn suited(options: &Check) -> Result<(), Failure> {
+fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
     let given = |name: &'static str, given: bool| given.then_some(name);
     let of_protocols = [
         given("--system", !options.systems.is_empty()),
@@ -168,7 +168,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
 }
 
 /// Rejects models whose exported files would overwrite each other, or overwrite a model that is checked.
-fn models_apart(options: &Check) -> Result<(), Failure> {
+fn reject_export_collisions(options: &Check) -> Result<(), Failure> {
     let models = || options.files.iter().filter(|file| models::is_model(file));
     let refuse = |why: String| Err(Failure::new(ExitStatus::BadInput, why));
     for (number, file) in models().enumerate() {
@@ -236,7 +236,7 @@ struct Batch<'a> {
     /// Text collected for a file, which is printed immediately otherwise.
     text: String,
     /// Rows of the current protocol file, with those that no system takes.
-    untaken: Untaken,
+    untaken_rows: UntakenRows,
     /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
     /// Outcome and number of states of each system or part so far.
@@ -264,10 +264,10 @@ impl Batch<'_> {
         };
         judge(source.clone(), &request, &mut telling)
             .map_err(|wrong| source.failure(wrong, console))?;
-        let untaken = std::mem::take(&mut self.untaken);
+        let untaken_rows = std::mem::take(&mut self.untaken_rows);
         match options.output.form.json {
             true => Ok(()),
-            false => self.print(&untaken.text(&source.protocol.name), console),
+            false => self.print(&untaken_rows.text(&source.protocol.name), console),
         }
     }
 
@@ -346,7 +346,7 @@ impl Batch<'_> {
                 .extend(limit.filter(|limit| !self.limits.contains(limit)));
         }
         if let Some(coverage) = &verdict.coverage {
-            self.untaken.add(coverage);
+            self.untaken_rows.add(coverage);
         }
         let charts = self.charts;
         let again = again(self.options);
@@ -482,7 +482,7 @@ impl Batch<'_> {
                 text += &judged
                     .coverage
                     .iter()
-                    .map(Covered::text)
+                    .map(SystemCoverage::text)
                     .collect::<String>();
                 text + &again(options)
             },

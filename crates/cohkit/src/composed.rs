@@ -80,7 +80,7 @@ impl Composed {
     /// # Errors
     /// An option does not apply to compositions, or a system is unknown.
     pub(crate) fn systems(&self, options: &Check) -> Result<Vec<&Joint>, Failure> {
-        suited(options, &self.path)?;
+        reject_unsuitable_options(options, &self.path)?;
         if options.systems.is_empty() {
             return Ok(self.composition.systems.iter().collect());
         }
@@ -348,7 +348,7 @@ fn parsed(file: &str, text: &str) -> Result<Protocol, String> {
 }
 
 /// Rejects options that apply to one system of one protocol.
-fn suited(options: &Check, path: &Path) -> Result<(), Failure> {
+fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure> {
     let given = [
         ("--remotes", options.remotes.is_some()),
         ("--lines", options.lines.is_some()),

@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// Coverage of the search of one system.
-pub struct Covered {
+pub struct SystemCoverage {
     coverage: Coverage,
     rows: Vec<RowCount>,
 }
@@ -21,11 +21,11 @@ struct RowCount {
     times: u128,
 }
 
-impl Covered {
+impl SystemCoverage {
     /// Coverage of a Murphi model, which has no controllers.
-    pub(crate) fn of_model(coverage: Coverage) -> Covered {
+    pub(crate) fn of_model(coverage: Coverage) -> SystemCoverage {
         let rows = Vec::new();
-        Covered { coverage, rows }
+        SystemCoverage { coverage, rows }
     }
 
     /// Coverage of a protocol's system.
@@ -34,7 +34,7 @@ impl Covered {
         model: &Modelled,
         protocol: &Protocol,
         home: &Controller,
-    ) -> Covered {
+    ) -> SystemCoverage {
         let mut taken = Vec::new();
         for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
             let counts = model.taken(is_home, controller, &coverage);
@@ -53,7 +53,7 @@ impl Covered {
             }));
         }
         let rows = taken;
-        Covered { coverage, rows }
+        SystemCoverage { coverage, rows }
     }
 
     /// Table of rules with the number of times that each fired; rules that never fired come first.
@@ -114,14 +114,14 @@ impl Covered {
 
 /// Rows of a protocol, with those that none of several systems takes.
 #[derive(Default)]
-pub(crate) struct Untaken {
+pub(crate) struct UntakenRows {
     /// Agent, state, and event with guard; true if a system takes the row.
     rows: Vec<([String; 3], bool)>,
 }
 
-impl Untaken {
+impl UntakenRows {
     /// Adds the rows that one system takes. Rows with equal text are merged.
-    pub fn add(&mut self, covered: &Covered) {
+    pub fn add(&mut self, covered: &SystemCoverage) {
         for taken in &covered.rows {
             let row = &taken.row;
             let guard = row.guard.as_ref().map(|guard| format!(" if {guard}"));

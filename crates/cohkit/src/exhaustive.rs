@@ -18,12 +18,12 @@ use std::hash::Hash;
 use std::time::Instant;
 
 /// Maximum number of lines of an explored application; more have too many states in any case.
-const MOST_LINES: Line = 8;
+const MAX_LINES: Line = 8;
 
 /// Checks that an application is small enough to be explored.
-struct Small<'a>(&'a Options);
+struct SizeCheck<'a>(&'a Options);
 
-impl Visitor for Small<'_> {
+impl Visitor for SizeCheck<'_> {
     type Output = Result<(), NotRun>;
 
     fn visit<S: Scenario>(self, scenario: S) -> Result<(), NotRun> {
@@ -39,9 +39,9 @@ impl Visitor for Small<'_> {
             return Err(NotRun::input(what, help));
         }
         let (lines, words) = (scenario.lines(), scenario.words());
-        if lines > MOST_LINES || words > u16::MAX.into() {
+        if lines > MAX_LINES || words > u16::MAX.into() {
             let lines = counted(lines, "line");
-            let what = format!("this uses {lines}, and up to {MOST_LINES} can be explored");
+            let what = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
             return Err(NotRun::input(
                 what,
                 "`--with help` lists the numbers that make it smaller",
@@ -52,14 +52,14 @@ impl Visitor for Small<'_> {
 }
 
 /// Explores an application.
-struct Explores<'a> {
+struct ApplicationExplorer<'a> {
     play: &'a Play,
     rights: &'a KnownRights,
     most_states: usize,
     go_on: &'a mut dyn FnMut() -> bool,
 }
 
-impl Visitor for Explores<'_> {
+impl Visitor for ApplicationExplorer<'_> {
     type Output = Option<Ending>;
 
     fn visit<S>(self, scenario: S) -> Option<Ending>
@@ -85,7 +85,7 @@ impl Visitor for Explores<'_> {
             units: units.min(lines.max(1).into()) as u32,
             waiting: home.waiting.value as usize,
             reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
-            most_states: self.most_states,
+            max_states: self.most_states,
         };
         explore_while(&game, self.go_on)
     }
@@ -99,7 +99,7 @@ pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
         return Err(wrong(what.into()));
     }
     let values = values(&options.with)?;
-    visit(&options.application, &values, Small(options)).map_err(wrong)?
+    visit(&options.application, &values, SizeCheck(options)).map_err(wrong)?
 }
 
 /// Explores the application, and delivers the result.
@@ -116,7 +116,7 @@ pub(crate) fn run(
         return Err(Failure::new(ExitStatus::BadInput, error));
     };
     let begun = Instant::now();
-    let explores = Explores {
+    let explores = ApplicationExplorer {
         play,
         rights,
         most_states: options.max_states,

@@ -5,7 +5,7 @@ use cohkit_engine::explain::{Blocked, Explanation, Still};
 use std::fmt::Write;
 
 /// Maximum number of lines of a list; JSON has all of them.
-const MOST_LINES: usize = 40;
+const MAX_LINES: usize = 40;
 
 /// Explanation as indented text, with a heading for each part; empty if there is nothing to explain.
 pub(crate) fn text(explanation: &Explanation) -> String {
@@ -49,10 +49,10 @@ fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
         return text;
     }
     let _ = writeln!(text, "  {heading}:");
-    for line in lines.iter().take(MOST_LINES) {
+    for line in lines.iter().take(MAX_LINES) {
         let _ = writeln!(text, "    {line}");
     }
-    let more = lines.len().saturating_sub(MOST_LINES) as u64 + unlisted;
+    let more = lines.len().saturating_sub(MAX_LINES) as u64 + unlisted;
     if more > 0 {
         let _ = writeln!(text, "    and {more} more");
     }

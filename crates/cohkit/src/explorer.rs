@@ -18,7 +18,7 @@ use serde_json::{json, Value};
 use telling::Telling;
 
 /// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
-const ROOM: u16 = 7;
+const CHANNEL_CAPACITY: u16 = 7;
 
 /// A system of a protocol to explore.
 pub struct Explorer {
@@ -68,9 +68,15 @@ impl Explorer {
     }
 
     fn system(&self) -> System<'_> {
-        let system = System::new(&self.protocol, &self.home, self.remotes, self.lines, ROOM);
+        let system = System::new(
+            &self.protocol,
+            &self.home,
+            self.remotes,
+            self.lines,
+            CHANNEL_CAPACITY,
+        );
         match self.lent {
-            true => system.lend(),
+            true => system.with_backing_permission(),
             false => system,
         }
     }

@@ -22,7 +22,7 @@ enum Form {
 }
 
 /// Checks that there is one input file, and that a graph can be written to `file`.
-pub(crate) fn suited(options: &Check, file: &Path) -> Result<(), Failure> {
+pub(crate) fn reject_unsuitable_options(options: &Check, file: &Path) -> Result<(), Failure> {
     if options.files.len() > 1 {
         let what = "is for one state graph, but several texts are given";
         return Err(wrong(file, what, "check them one by one"));

@@ -67,10 +67,10 @@ pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
 }
 
 /// Canonical path of a folder, without symbolic links.
-pub(crate) fn real(folder: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
     let shown = folder.display();
     match folder.canonicalize() {
-        Ok(real) if real.is_dir() => Ok(real),
+        Ok(canonical_path) if canonical_path.is_dir() => Ok(canonical_path),
         Ok(_) => Err(Failure::new(
             ExitStatus::BadInput,
             format!("error: {shown}: is no folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
@@ -100,7 +100,7 @@ pub(crate) struct GuestIo<'a, 'b> {
 }
 
 impl<'a, 'b> GuestIo<'a, 'b> {
-    /// Creates the I/O on the console's streams. `folder` is a path from [`real`].
+    /// Creates the I/O on the console's streams. `folder` is a path from [`canonical_path`].
     pub(crate) fn new(console: &'a mut Console<'b>, folder: Option<PathBuf>) -> GuestIo<'a, 'b> {
         GuestIo {
             console,
@@ -135,7 +135,7 @@ impl GuestIo<'_, '_> {
     }
 
     /// Reports the unknown channel program that the guest opened, with the known names.
-    pub(crate) fn tell_missing(&mut self, names: &[&str]) {
+    pub(crate) fn report_unknown_program(&mut self, names: &[&str]) {
         if let Some(missing) = self.missing.take() {
             let there = match names {
                 [] => String::new(),
@@ -159,7 +159,7 @@ impl GuestIo<'_, '_> {
     fn place(&self, name: &str) -> Result<PathBuf, Errno> {
         let folder = self.folder.as_ref().ok_or(Errno::Denied)?;
         let path = folder.join(name);
-        let real = match path.symlink_metadata() {
+        let canonical_path = match path.symlink_metadata() {
             Ok(_) => path.canonicalize().map_err(errno)?,
             Err(_) => {
                 let last = path.file_name().ok_or(Errno::Invalid)?;
@@ -167,9 +167,11 @@ impl GuestIo<'_, '_> {
                 parent.canonicalize().map_err(errno)?.join(last)
             }
         };
-        let plain = real.metadata().map_or(true, |found| found.is_file());
-        (plain && real.starts_with(folder))
-            .then_some(real)
+        let plain = canonical_path
+            .metadata()
+            .map_or(true, |found| found.is_file());
+        (plain && canonical_path.starts_with(folder))
+            .then_some(canonical_path)
             .ok_or(Errno::Denied)
     }
 }

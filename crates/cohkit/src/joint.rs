@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MOST: u64 = 20_000_000;
 
 /// Capacity where a protocol states no bound: equal messages without an order, and messages per line in one order.
-const ROOM: u16 = 7;
+const CHANNEL_CAPACITY: u16 = 7;
 
 /// Verdict on two levels that were explored together.
 pub(crate) struct JointVerdict {
@@ -68,7 +68,7 @@ pub(crate) fn judge(
         return verdict;
     };
     let part = |space, home, part: &cohkit_protocol::protocol::System| {
-        System::new(space, home, part.remotes, part.lines, ROOM)
+        System::new(space, home, part.remotes, part.lines, CHANNEL_CAPACITY)
     };
     let levels = Levels::new(
         part(&outer.protocol, &outer_home, above),

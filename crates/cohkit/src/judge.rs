@@ -1,7 +1,7 @@
 //! Verdicts on the systems of a protocol, for `cohkit check` and the Python package.
 
 use crate::checkpoints::Checkpoints;
-use crate::coverage::Covered;
+use crate::coverage::SystemCoverage;
 use crate::guarantee::{self, Guaranteed, Sizes};
 use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
@@ -110,7 +110,7 @@ fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
         let remotes = base.remotes.total().min(2);
         let meet = |system: &&System| system.remotes.total() >= remotes && system.lines >= needed;
         let judged = sized.blocks_across_lines().is_none() || alike.iter().any(meet);
-        if !judged && needed <= System::MOST_LINES {
+        if !judged && needed <= System::MAX_LINES {
             found.push((base.name.clone(), with_lines(base, needed)));
         }
     }
@@ -372,10 +372,13 @@ fn judge_systems(
 }
 
 impl<'a> Request<'a> {
-    /// Returns the request for a system of [`crossed`], limited to [`CROSSED`] states.
+    /// Returns the request for a system of [`crossed`], limited to [`MAX_CROSSED_STATES`] states.
     fn limited(&self) -> Request<'a> {
         Request {
-            max_states: Some(self.max_states.map_or(CROSSED, |most| most.min(CROSSED))),
+            max_states: Some(
+                self.max_states
+                    .map_or(MAX_CROSSED_STATES, |most| most.min(MAX_CROSSED_STATES)),
+            ),
             ..self.clone()
         }
     }
@@ -390,7 +393,7 @@ struct Added {
 }
 
 /// Maximum number of states of a system of [`crossed`]: it is only an addition, and some are too large.
-const CROSSED: u64 = 300_000;
+const MAX_CROSSED_STATES: u64 = 300_000;
 
 /// A system with its result.
 struct Judged<'a> {
@@ -456,7 +459,8 @@ impl<'a> Judged<'a> {
             notes: more,
             unfinished,
         } = self.decided;
-        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &self.home));
+        let coverage =
+            coverage.map(|c| SystemCoverage::of_system(c, &modelled, protocol, &self.home));
         let modelled = watched.unwrap_or(modelled);
         let mut notes = self.notes;
         if !never.is_empty() {
@@ -540,7 +544,7 @@ pub(crate) fn searching<'a>(
         hash_compaction: request.hash_compaction,
         cancel: Some(request.cancel),
         progress: Some(progress),
-        keeper: kept,
+        checkpoint_sink: kept,
         ..search::Options::default()
     }
 }
@@ -561,20 +565,20 @@ pub(crate) fn of_each<T>(
     systems: &Systems,
     cancel: &AtomicBool,
     of: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
-) -> Result<Vec<(System, T)>, NoModel> {
-    source.protocol.systems = systems.of(&source).map_err(NoModel::Wrong)?;
+) -> Result<Vec<(System, T)>, ModelError> {
+    source.protocol.systems = systems.of(&source).map_err(ModelError::Wrong)?;
     let mut all = Vec::new();
     for source in source.by_sizes() {
         let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
-            ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
-            ConstructionError::Fault(fault) => NoModel::Fault(fault),
+            ConstructionError::Refused(refusal) => ModelError::Wrong(Wrong::Refused(refusal)),
+            ConstructionError::Fault(fault) => ModelError::Fault(fault),
         })?;
         let Some(homes) = homes else {
             return Ok(Vec::new());
         };
         for system in &source.protocol.systems {
             let home = homes.controller(system.remotes.total());
-            let models = of(&source.protocol, system, &home).map_err(NoModel::Wrong)?;
+            let models = of(&source.protocol, system, &home).map_err(ModelError::Wrong)?;
             all.push((system.clone(), models));
         }
     }
@@ -582,7 +586,7 @@ pub(crate) fn of_each<T>(
 }
 
 /// Reason why there are no models.
-pub(crate) enum NoModel {
+pub(crate) enum ModelError {
     Wrong(Wrong),
     Fault(Box<Fault>),
 }
@@ -616,7 +620,7 @@ pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) ->
 
 /// Channel capacities that are tried before the full one: the counts that one bit and two bits can hold. Most protocols
 /// need no more, and their states are several times smaller. A protocol that needs more exceeds the trial early.
-const TRIALS: [u16; 2] = [1, 3];
+const TRIAL_CAPACITIES: [u16; 2] = [1, 3];
 
 /// Searches a system with the smallest channel capacity of the trials that suffices, or else with the full one.
 fn decide(
@@ -632,7 +636,7 @@ fn decide(
     let most = request
         .capacity
         .map_or(system::Options::default().capacity, u16::from);
-    for trial in TRIALS.into_iter().filter(|&trial| trial < most) {
+    for trial in TRIAL_CAPACITIES.into_iter().filter(|&trial| trial < most) {
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
         if !matches!(report.outcome, Outcome::Exceeded { .. }) {
@@ -739,8 +743,8 @@ fn search(
 ) -> Result<(Report, Option<Coverage>), Wrong> {
     let progress = listener.progress(source, system);
     let kept = listener.checkpoints().map(Checkpoints::next);
-    let keeper = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
-    let options = searching(request, &*progress, keeper);
+    let checkpoint_sink = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
+    let options = searching(request, &*progress, checkpoint_sink);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &options),
         None => check(model, &options),

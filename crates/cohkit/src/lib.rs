@@ -76,7 +76,7 @@ use std::ffi::OsString;
 
 pub use checkpoints::Checkpoints;
 pub use console::{Console, Terminal};
-pub use coverage::Covered;
+pub use coverage::SystemCoverage;
 pub use guarantee::Guaranteed;
 use options::{Command, Options, Output, Shell};
 pub use outcome::{ExitStatus, Failure};
@@ -134,7 +134,7 @@ where
             };
             Err(Failure::new(
                 ExitStatus::BadInput,
-                in_our_words(&message).trim_end(),
+                reword_parser_errors(&message).trim_end(),
             ))
         }
         // The parser returns `--help` and `--version` as errors too.
@@ -165,7 +165,7 @@ fn command_line(arguments: &[OsString]) -> String {
 }
 
 /// Rewords those errors of the command-line parser that use Rust's terms.
-fn in_our_words(message: &str) -> String {
+fn reword_parser_errors(message: &str) -> String {
     let mut message = message.to_string();
     for (said, ours) in [
         (

@@ -5,7 +5,7 @@ use crate::outcome::{ExitStatus, Failure};
 use crate::{deliver, options};
 use cohkit_base::words::{counted, did_you_mean};
 use cohkit_link::pcie::dma::Direction;
-use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_MOST, DMA_QUEUE};
+use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_QUEUE, MAX_DMA_BYTES};
 use cohkit_link::Lanes;
 use serde_json::json;
 use std::fmt::Write;
@@ -130,8 +130,10 @@ fn transfers(asked: &LinkOptions, question: &LinkConfig) -> Result<Vec<Transfers
     let Some(bytes) = asked.dma else {
         return Ok(Vec::new());
     };
-    if !(1..=DMA_MOST).contains(&bytes) {
-        return Err(format!("a transfer has 1 to {DMA_MOST} bytes, not {bytes}"));
+    if !(1..=MAX_DMA_BYTES).contains(&bytes) {
+        return Err(format!(
+            "a transfer has 1 to {MAX_DMA_BYTES} bytes, not {bytes}"
+        ));
     }
     let name = &asked.link;
     let both = question.transfers(bytes);

@@ -435,11 +435,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
             Some(_) => Ok(vec![test]),
             None => test.placed(options.kinds.as_deref(), &source.protocol),
         };
-        tests = each_becomes(tests, &placed, (&mut outcome, console));
+        tests = expand_tests(tests, &placed, (&mut outcome, console));
     }
     if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
         let mixes = |test: Test| test.mixes(stores, &source.protocol);
-        tests = each_becomes(tests, &mixes, (&mut outcome, console));
+        tests = expand_tests(tests, &mixes, (&mut outcome, console));
     }
     let mut reports = Vec::new();
     for test in &tests {
@@ -461,7 +461,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
 }
 
 /// Expands each test into several; reports the errors of single tests.
-fn each_becomes(
+fn expand_tests(
     tests: Vec<Test>,
     becomes: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
     (outcome, console): (&mut ExitStatus, &mut Console),
@@ -695,7 +695,7 @@ fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e Outcome> + Clo
         return format!("{all}, no condition");
     }
     let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-    let holds = match program.fulfilled(ends) {
+    let holds = match program.is_satisfied(ends) {
         true => "holds",
         false => "does not hold",
     };
@@ -768,7 +768,7 @@ impl Expected {
         ends: impl Iterator<Item = &'e Outcome> + Clone,
     ) -> bool {
         match self {
-            Expected::Condition => program.fulfilled(ends),
+            Expected::Condition => program.is_satisfied(ends),
             Expected::Exactly(observation) => {
                 let satisfying = ends.clone().filter(|end| program.holds(end)).count();
                 observation == Observation::of(satisfying, ends.count())
@@ -913,7 +913,7 @@ impl Judged {
                 let model = self.how.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends, .. } if program.fulfilled(ends) => ("yes", None),
+            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
             Found::Ends { .. } => ("no", None),
             Found::Wrong(Wrong::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.what);

@@ -6,14 +6,14 @@ use std::io::{stderr, stdout, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// The system's allocator; without free memory, the command ends with the outcome `CouldNotRun`.
-struct OrCouldNotRun;
+struct ExitingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: OrCouldNotRun = OrCouldNotRun;
+static ALLOCATOR: ExitingAllocator = ExitingAllocator;
 
 // SAFETY: all calls are passed on unchanged to the system's allocator.
 #[allow(unsafe_code)]
-unsafe impl GlobalAlloc for OrCouldNotRun {
+unsafe impl GlobalAlloc for ExitingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         given(System.alloc(layout))
     }
@@ -41,12 +41,16 @@ fn given(memory: *mut u8) -> *mut u8 {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn no_memory() {
-    const SAID: &[u8] = b"error: there is no more memory\n  \
+    const OUT_OF_MEMORY_MESSAGE: &[u8] = b"error: there is no more memory\n  \
         help: limits such as `ulimit -v` may be wider; `--max-memory SIZE` lets a check give up before, \
         and fewer `--threads` take less\n";
     // SAFETY: the bytes are static, and the process exits without a return to the interrupted allocation.
     unsafe {
-        libc::write(libc::STDERR_FILENO, SAID.as_ptr().cast(), SAID.len());
+        libc::write(
+            libc::STDERR_FILENO,
+            OUT_OF_MEMORY_MESSAGE.as_ptr().cast(),
+            OUT_OF_MEMORY_MESSAGE.len(),
+        );
         libc::_exit(i32::from(cohkit::ExitStatus::CouldNotRun.code()));
     }
 }
@@ -58,13 +62,13 @@ fn no_memory() {}
 /// Ignores the signal for files beyond a size limit: writing then fails with an error that can be reported.
 #[cfg(unix)]
 #[allow(unsafe_code)]
-fn outlive_limits_of_files() {
+fn ignore_file_size_signal() {
     // SAFETY: no other code handles this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 #[cfg(not(unix))]
-fn outlive_limits_of_files() {}
+fn ignore_file_size_signal() {}
 
 /// Returns true if the locale, as POSIX determines it, has a UTF-8 encoding.
 fn is_utf8() -> bool {
@@ -78,7 +82,7 @@ fn is_utf8() -> bool {
 }
 
 fn main() -> ExitCode {
-    outlive_limits_of_files();
+    ignore_file_size_signal();
     let interrupted = match cohkit::interrupt::watch() {
         Ok(interrupted) => interrupted,
         Err(error) => {

@@ -2,7 +2,7 @@
 
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
-use crate::coverage::Covered;
+use crate::coverage::SystemCoverage;
 use crate::judge::Request;
 use crate::outcome::{ExitStatus, Failure};
 use crate::verdict::{effort, omission, searched, words};
@@ -95,7 +95,7 @@ pub fn model_diagnostics_json(
 pub struct Judged {
     pub(crate) report: Report,
     pub(crate) explanation: Option<Explanation>,
-    pub(crate) coverage: Option<Covered>,
+    pub(crate) coverage: Option<SystemCoverage>,
     run: Value,
 }
 
@@ -131,8 +131,8 @@ pub fn judge_model(
 ) -> Result<Judged, Failure> {
     let start = Instant::now();
     let kept = checkpoints.map(Checkpoints::next);
-    let keeper = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
-    let searched = judge::searching(request, progress, keeper);
+    let checkpoint_sink = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
+    let searched = judge::searching(request, progress, checkpoint_sink);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &searched),
         None => check(model, &searched),
@@ -148,7 +148,7 @@ pub fn judge_model(
         _ => None,
     };
     let coverage = match request.coverage {
-        true => coverage(model, &report, &searched).map(Covered::of_model),
+        true => coverage(model, &report, &searched).map(SystemCoverage::of_model),
         false => None,
     };
     let run = judge::run(path, request, &report, start.elapsed().as_secs_f64());

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::outcome::{ExitStatus, Failure};
-use crate::progress::Bar;
+use crate::progress::ProgressLine;
 use crate::protocols::Source;
 use crate::{deliver, options};
 use cohkit_base::words::counted;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// Interval between updates of the progress bar.
-const MOMENT: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(
     options: &options::Mutants,
@@ -110,7 +110,7 @@ fn fates(
     );
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let fates = Mutex::new(BTreeMap::new());
-    let bar = Bar::new(
+    let bar = ProgressLine::new(
         options.file.display().to_string(),
         chosen.len() as u64,
         "mutants",
@@ -137,7 +137,7 @@ fn fates(
             && done.load(Ordering::Relaxed) < chosen.len()
         {
             bar.show(done.load(Ordering::Relaxed) as u64);
-            std::thread::sleep(MOMENT);
+            std::thread::sleep(PROGRESS_INTERVAL);
         }
     });
     let fates = fates.into_inner().expect("nobody panics");

@@ -8,8 +8,10 @@ use crate::protocols::Source;
 use crate::simulate::{add_host, failure_json, warnings, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
-use cohkit_application::shipped::{visit_on, Parameter, Visitor, ALL, OF_GENERATED};
-use cohkit_sim::combined_scenario::Several;
+use cohkit_application::shipped::{
+    visit_with_graph, Parameter, Visitor, ALL, GENERATED_GRAPH_PARAMETERS,
+};
+use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
@@ -218,7 +220,7 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
     for (name, file) in names.iter().zip(graphs) {
         let own = of(name);
         let graph = file.map(|file| graph(name, file)).transpose()?;
-        parts.push(visit_on(name, &own, graph.clone(), Boxed).map_err(wrong)?);
+        parts.push(visit_with_graph(name, &own, graph.clone(), Boxed).map_err(wrong)?);
         let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
         for Parameter {
             name: number,
@@ -233,7 +235,7 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
             };
             let value = match &graph {
                 Some(graph) if *number == "vertices" => graph.vertices.into(),
-                Some(_) if OF_GENERATED.contains(number) => continue,
+                Some(_) if GENERATED_GRAPH_PARAMETERS.contains(number) => continue,
                 _ => own.get(*number).copied().unwrap_or(*default),
             };
             numbers.push((full, value));
@@ -241,7 +243,7 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
     }
     let scenario = match several {
         false => parts.remove(0),
-        true => Arc::new(Several::new(parts).map_err(wrong)?),
+        true => Arc::new(CombinedScenario::new(parts).map_err(wrong)?),
     };
     Ok((scenario, numbers))
 }
@@ -377,10 +379,10 @@ impl Play {
                 Value::Object(rates.collect())
             }),
             "courses": played_well.map(|played| {
-                let courses = played.tally.courses.iter();
+                let rate_samplers = played.tally.rate_samplers.iter();
                 let begin = self.setup.play.as_ref().map_or(0, |play| play.warm_up);
-                let courses = courses.map(|(&what, course)| (what.into(), course_json(course, begin)));
-                Value::Object(courses.collect())
+                let rate_samplers = rate_samplers.map(|(&what, course)| (what.into(), course_json(course, begin)));
+                Value::Object(rate_samplers.collect())
             }),
             "times_ns": tally(|tally| {
                 let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));

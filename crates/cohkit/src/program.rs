@@ -9,11 +9,11 @@ use cohkit_base::words::counted;
 use cohkit_nearmemory::machine::loaded;
 use cohkit_riscv::channel;
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Served, System};
+use cohkit_riscv::system::{ServiceOutcome, System};
 use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 
 /// Instructions, or cycles in timed runs, between two checks for an interrupt by the user.
-const TURN: u64 = 1 << 22;
+const STEPS_PER_POLL: u64 = 1 << 22;
 
 /// Default limit on instructions; a run of this length takes a minute or two.
 const MOST: u64 = 10_000_000_000;
@@ -41,7 +41,11 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
             "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it, before the host's program",
         ));
     }
-    let folder = options.files.as_deref().map(guest_io::real).transpose()?;
+    let folder = options
+        .files
+        .as_deref()
+        .map(guest_io::canonical_path)
+        .transpose()?;
     let command = options.arguments.join(" ");
     let loaded = loaded(&image, options.memory << 20, &command).map_err(|reason| bad(&reason))?;
     let outside = GuestIo::new(console, folder);
@@ -63,17 +67,17 @@ fn alone(
     hart.pc = image.entry;
     // Initial stack pointer; programs with a C library set their own.
     hart.set_x(2, memory.end() - 64);
-    hart.stack_ends = system.stack_ends();
+    hart.stack_limits = system.stack_limits();
     let most = options.most.unwrap_or(MOST);
     let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
     let outcome = loop {
         let left = most - hart.csrs.instret.min(most);
         let stop = if options.timed {
             // Every instruction takes at least one cycle, so the limit on cycles also limits instructions.
-            let until = timed.now.saturating_add(TURN.min(left));
+            let until = timed.now.saturating_add(STEPS_PER_POLL.min(left));
             timed.run(&mut hart, &mut memory, until).1
         } else {
-            fast.run(&mut hart, &mut memory, TURN.min(left)).1
+            fast.run(&mut hart, &mut memory, STEPS_PER_POLL.min(left)).1
         };
         outside.now = if options.timed {
             timed.now
@@ -91,12 +95,12 @@ fn alone(
             return Err(failure);
         }
         match ended {
-            Some(Served::Exit(0)) => break ExitStatus::Success,
-            Some(Served::Exit(code)) => {
+            Some(ServiceOutcome::Exit(0)) => break ExitStatus::Success,
+            Some(ServiceOutcome::Exit(code)) => {
                 outside.say(&format!("the program ends with code {code}"));
                 break ExitStatus::Violated;
             }
-            Some(Served::Exception(exception)) => {
+            Some(ServiceOutcome::Exception(exception)) => {
                 let instruction = instruction(&hart, &memory);
                 let place = guest_io::place(file, image, hart.pc, &instruction);
                 let origin = guest_io::jump_origin(file, image, &exception, hart.jumped_from());
@@ -108,7 +112,7 @@ fn alone(
                 ));
                 break ExitStatus::Violated;
             }
-            Some(Served::Done) | None => {}
+            Some(ServiceOutcome::Done) | None => {}
         }
         if outside.console.is_interrupted() {
             outside.flush();
@@ -126,7 +130,7 @@ fn alone(
     };
     outside.flush();
     if outcome == ExitStatus::Violated {
-        outside.tell_missing(&[]);
+        outside.report_unknown_program(&[]);
     }
     if options.timed {
         outside.say(&format!(

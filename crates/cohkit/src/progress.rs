@@ -26,17 +26,17 @@ fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBa
 }
 
 /// Progress bar for a known amount of work; cleared when dropped.
-pub(crate) struct Bar(ProgressBar);
+pub(crate) struct ProgressLine(ProgressBar);
 
-impl Bar {
+impl ProgressLine {
     /// Creates a bar for `total` things; hidden without a terminal.
-    pub fn new(name: String, total: u64, things: &str, terminal: &Terminal) -> Bar {
+    pub fn new(name: String, total: u64, things: &str, terminal: &Terminal) -> ProgressLine {
         let template = format!(
             "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {things}, {{per_sec}}, {{eta}} to go"
         );
         let bar = shown(Some(total), &template, terminal);
         bar.set_message(name);
-        Bar(bar)
+        ProgressLine(bar)
     }
 
     /// Shows the amount of work done.
@@ -45,25 +45,25 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }
 
 /// Status line for work of unknown length; cleared when dropped.
-pub(crate) struct Busy(ProgressBar);
+pub(crate) struct StatusLine(ProgressBar);
 
-impl Busy {
+impl StatusLine {
     /// Creates a line with this text; hidden without a terminal.
-    pub fn new(doing: String, terminal: &Terminal) -> Busy {
+    pub fn new(doing: String, terminal: &Terminal) -> StatusLine {
         let bar = shown(None, "{spinner} {msg}, {elapsed}", terminal);
         bar.set_message(doing);
-        Busy(bar)
+        StatusLine(bar)
     }
 }
 
-impl Drop for Busy {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -54,7 +54,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitSta
     let mut python = Command::new(python);
     // With `-P`, a folder named `cohkit` in the current folder is not taken for the package.
     python.args(["-P", "-m", "cohkit", command]).args(arguments);
-    became(&mut python).map_err(|error| {
+    replace_process(&mut python).map_err(|error| {
         let program = python.get_program().to_string_lossy();
         Failure::new(
             ExitStatus::CouldNotRun,
@@ -148,14 +148,14 @@ fn ask(python: &Path, limit: Duration) -> PackageAnswer {
 
 /// Replaces this process by the program, so that signals and the terminal are its own. Returns only on an error.
 #[cfg(unix)]
-fn became(program: &mut Command) -> std::io::Result<ExitStatus> {
+fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
     use std::os::unix::process::CommandExt;
     Err(program.exec())
 }
 
 /// Runs the program, and returns the outcome for its exit code.
 #[cfg(not(unix))]
-fn became(program: &mut Command) -> std::io::Result<ExitStatus> {
+fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
     let code = program.status()?.code();
     let outcomes = [
         ExitStatus::Success,

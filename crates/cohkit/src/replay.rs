@@ -2,11 +2,11 @@
 
 use crate::check_request::{self, systems};
 use crate::console::Console;
-use crate::judge::{self, NoModel, Systems};
+use crate::judge::{self, ModelError, Systems};
 use crate::options::Check;
 use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::{Source, Wrong};
-use crate::verdict::{counterexample, kind, OUR_LIMIT};
+use crate::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
 use cohkit_check::progress;
@@ -96,8 +96,8 @@ impl Replayed<'_> {
                     Candidate::all(recording, protocol, system, home, options.capacity)
                 });
             let models = models.map_err(|error| match error {
-                NoModel::Wrong(wrong) => source.failure(wrong, console),
-                NoModel::Fault(fault) => {
+                ModelError::Wrong(wrong) => source.failure(wrong, console),
+                ModelError::Fault(fault) => {
                     let colour = console.terminal.colour;
                     let fault = source.fault(&fault, &self.charts, colour);
                     Failure::new(ExitStatus::BadInput, fault)
@@ -143,7 +143,7 @@ impl Replayed<'_> {
             let title = &model.name;
             let of = json!({ "model": title });
             let (trace, ending) = again(&model, &recording.trace, recording.claim.as_ref())
-                .map_err(|why| self.misfit(title, &why))?;
+                .map_err(|why| self.mismatch_failure(title, &why))?;
             self.tell(&model, &[], title, of, trace, ending);
         }
         Ok(())
@@ -178,7 +178,7 @@ impl Replayed<'_> {
         ))
     }
 
-    fn misfit(&self, title: &str, why: &str) -> Failure {
+    fn mismatch_failure(&self, title: &str, why: &str) -> Failure {
         input(
             self.file,
             format!("does not fit {title}: {why}"),
@@ -195,7 +195,7 @@ impl Replayed<'_> {
         protocol: &Protocol,
         candidates: &[Candidate],
     ) -> Result<(), Failure> {
-        let mut misfit = String::from("the protocol has no accesses");
+        let mut mismatch_failure = String::from("the protocol has no accesses");
         for candidate in candidates {
             let claim = match candidate.watched {
                 Some(_) => Some(Property::Liveness(PROGRESS.into())),
@@ -221,10 +221,10 @@ impl Replayed<'_> {
                     self.tell(model, remarks, title, entry, trace, ending);
                     return Ok(());
                 }
-                Err(why) => misfit = why,
+                Err(why) => mismatch_failure = why,
             }
         }
-        Err(self.misfit(title, &misfit))
+        Err(self.mismatch_failure(title, &mismatch_failure))
     }
 
     /// Reports how a counterexample ends.
@@ -247,7 +247,11 @@ impl Replayed<'_> {
             Ending::Exceeded(limit) if is_chart => (
                 ExitStatus::Undecided,
                 "undecided",
-                Some(("capacity", limit.clone(), format!("{limit}: {OUR_LIMIT}"))),
+                Some((
+                    "capacity",
+                    limit.clone(),
+                    format!("{limit}: {CHECK_LIMIT_TEXT}"),
+                )),
             ),
             Ending::Exceeded(limit) => (
                 ExitStatus::Undecided,

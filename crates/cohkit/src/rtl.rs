@@ -10,7 +10,7 @@ use crate::console::Console;
 use crate::files;
 use crate::options::{self, RtlCommand};
 use crate::outcome::{ExitStatus, Failure};
-use crate::progress::Busy;
+use crate::progress::StatusLine;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
@@ -102,7 +102,7 @@ fn built(
         printed.protocol,
         2 * shape.units
     );
-    let _busy = Busy::new(doing, &console.terminal);
+    let _busy = StatusLine::new(doing, &console.terminal);
     build(cache, printed, shape, waveforms, console.interrupted).map_err(not_built)
 }
 

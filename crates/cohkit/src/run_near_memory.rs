@@ -19,7 +19,7 @@ use cohkit_riscv::{Exception, Extensions, Flat};
 use std::path::Path;
 
 /// Events between two checks for an interrupt by the user.
-const TURN: u64 = 1 << 12;
+const STEPS_PER_POLL: u64 = 1 << 12;
 
 /// Default limit on the instructions of all cores together; a run of this length takes some minutes.
 const MOST: u64 = 1_000_000_000;
@@ -60,7 +60,7 @@ pub(crate) fn run(
     let mut races: u64 = 0;
     let mut outcome = ExitStatus::Success;
     loop {
-        let happened = machine.run(TURN, &mut outside);
+        let happened = machine.run(STEPS_PER_POLL, &mut outside);
         if let Some(failure) = outside.failure.take() {
             return Err(failure);
         }
@@ -79,7 +79,7 @@ pub(crate) fn run(
             }) => {
                 let place = guest_io::place(file, image, pc, &instruction);
                 let origin = guest_io::jump_origin(file, image, &exception, jumped_from);
-                let why = why_not(&exception, &platform)
+                let why = explain_access_fault(&exception, &platform)
                     + &guest_io::stack_size(&exception, options.memory);
                 outside.say(&format!(
                     "error: {shown}: {exception}{why}, at {place}{origin}"
@@ -90,7 +90,7 @@ pub(crate) fn run(
             Some(RunOutcome::Stuck(what)) => {
                 outside.say(&format!(
                     "error: {shown}: deadlock: the host waits for {what}\n{}",
-                    stand((file, image), &machine, &channels)
+                    program_positions((file, image), &machine, &channels)
                 ));
                 outcome = ExitStatus::Violated;
                 break;
@@ -118,7 +118,7 @@ pub(crate) fn run(
         if outside.console.is_interrupted() {
             machine.flush(&mut outside);
             outside.flush();
-            let places = stand((file, image), &machine, &channels);
+            let places = program_positions((file, image), &machine, &channels);
             let told = format!("interrupted\n{places}");
             return Err(Failure::new(ExitStatus::Interrupted, told));
         }
@@ -127,7 +127,7 @@ pub(crate) fn run(
             outside.say(&format!(
                 "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
                 counted(most, "instruction"),
-                stand((file, image), &machine, &channels)
+                program_positions((file, image), &machine, &channels)
             ));
             outcome = ExitStatus::Undecided;
             break;
@@ -141,7 +141,7 @@ pub(crate) fn run(
     }
     if outcome == ExitStatus::Violated {
         let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
-        outside.tell_missing(&names);
+        outside.report_unknown_program(&names);
     }
     end(options, &mut machine, (outside, growing), outcome)
 }
@@ -168,7 +168,7 @@ fn machine(
         machine.watch();
     }
     if options.fast {
-        machine.go_without_time();
+        machine.run_functionally();
     }
     Ok(machine)
 }
@@ -236,14 +236,14 @@ fn tell(happened: &RunOutcome, platform: &Platform, channels: &[Channel], outsid
             let asks = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
             let why = match exception {
                 Exception::StoreFault(at) | Exception::LoadFault(at) => {
-                    let copy = copy.map(|copy| not_copied(copy, platform));
+                    let copy = copy.map(|copy| invalid_copy_reason(copy, platform));
                     let stores = matches!(exception, Exception::StoreFault(_));
                     let image = image.as_ref().filter(|_| stores);
                     let segments = image.map_or(&[][..], |(_, image)| &image.segments);
                     let what = copy
                         .or_else(|| segment_at(*at, segments))
                         .or_else(|| asks.then(|| own_fifo_at(*at, *mcc, stores)).flatten())
-                        .or_else(|| what_is_at(*at, platform, stack));
+                        .or_else(|| explain_core_fault(*at, platform, stack));
                     what.map_or_else(String::new, |what| format!(" ({what})"))
                 }
                 _ => String::new(),
@@ -270,7 +270,7 @@ pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
 }
 
 /// Explanation of a host's access fault, in parentheses; empty if there is nothing to add to the address.
-fn why_not(exception: &Exception, platform: &Platform) -> String {
+fn explain_access_fault(exception: &Exception, platform: &Platform) -> String {
     use host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
     let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
         return String::new();
@@ -299,7 +299,7 @@ fn why_not(exception: &Exception, platform: &Platform) -> String {
 }
 
 /// Reason why a copy is invalid.
-fn not_copied((transfer, why): (Transfer, TransferError), platform: &Platform) -> String {
+fn invalid_copy_reason((transfer, why): (Transfer, TransferError), platform: &Platform) -> String {
     let Transfer { line, far, .. } = transfer;
     let lines = counted(transfer.lines as u64, "line");
     match why {
@@ -342,7 +342,7 @@ fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
 }
 
 /// Explanation of an access fault of a core beside far memory; none if there is nothing to add to the address.
-fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
+fn explain_core_fault(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
     let scratchpad = platform.scratchpad.value;
     let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
@@ -380,19 +380,19 @@ fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
 /// Description of a core's endless loop: the address that it polls, if any, and its place in the program.
 fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let does = match poll.at {
-        Some(at) => format!("polls {}, at", polled(poll.who, at)),
+        Some(at) => format!("polls {}, at", polled(poll.core_id, at)),
         None => "is at".to_string(),
     };
-    let Poll { who, pc, .. } = *poll;
-    place(Site { who, pc }, &does, host, machine, channels)
+    let Poll { core_id, pc, .. } = *poll;
+    place(Site { core_id, pc }, &does, host, machine, channels)
 }
 
 /// Name of the memory or register that a core polls at an address.
-fn polled(who: CoreId, at: u64) -> String {
+fn polled(core_id: CoreId, at: u64) -> String {
     use controller::{REGISTERS, SCRATCHPAD, SHARED, STAMPS};
     let line = LINE as u64;
     let (control, strides) = (0x800, (host::SCRATCHPAD_STRIDE, host::REGISTERS_STRIDE));
-    match who {
+    match core_id {
         CoreId::Host(_) if at >= host::REGISTERS => {
             let (core, offset) = ((at - host::REGISTERS) / strides.1, at % strides.1);
             match offset < control {
@@ -442,7 +442,7 @@ fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<
 }
 
 /// Positions of all running programs, one per line.
-fn stand(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+fn program_positions(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let sites = machine.sites().into_iter();
     let places = sites.map(|site| place(site, "stands at", host, machine, channels));
     places.collect::<Vec<_>>().join("\n")
@@ -456,7 +456,7 @@ fn place(
     machine: &Machine,
     channels: &[Channel],
 ) -> String {
-    match site.who {
+    match site.core_id {
         CoreId::Host(core) => {
             let place = guest_io::place(file, image, site.pc, "");
             format!("the host's core {core} {does} {place}")

@@ -4,7 +4,7 @@ use crate::composed::{Composed, Texts};
 use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{ExitStatus, Failure};
-use crate::progress::Bar;
+use crate::progress::ProgressLine;
 use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
     read_platform, set, shipped_platform, side_by_side, warnings, Ended, NotRun, Request,
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
         .map_err(|error| source.no_home(&error, &charts, colour))?;
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
     if two_levels {
-        tells_of_one_level(options).map_err(|wrong| failure(wrong, colour))?;
+        reject_one_level_reports(options).map_err(|wrong| failure(wrong, colour))?;
     }
     let mut simulation = Simulation::new(source, home, second, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
 }
 
 /// Rejects options that report on one level if there are two.
-fn tells_of_one_level(options: &Sim) -> Result<(), NotRun> {
+fn reject_one_level_reports(options: &Sim) -> Result<(), NotRun> {
     let told = options.trace.as_ref().map(|_| "--trace");
     match told.or(options.watched.asked()) {
         Some(option) => Err(NotRun::plain(format!(
@@ -173,7 +173,7 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
 fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
-    let bar = Bar::new(name, simulation.accesses(), "accesses", &console.terminal);
+    let bar = ProgressLine::new(name, simulation.accesses(), "accesses", &console.terminal);
     simulation.run(&mut |performed| {
         bar.show(performed);
         !console.is_interrupted()

@@ -18,7 +18,7 @@ use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
 use cohkit_sim::simulation::{
-    self, draw_while, explain_while, run_while, HostSpace, Lower, RunError, Setup,
+    self, draw_while, explain_while, run_while, HostSpace, LowerLevelSetup, RunError, Setup,
 };
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
@@ -206,10 +206,13 @@ impl Texts {
 
 impl Second {
     /// Converts this to the setup of another level, or of another space.
-    fn of(self, platform: &Platform) -> Result<(Option<Lower>, Option<HostSpace>), NotRun> {
+    fn of(
+        self,
+        platform: &Platform,
+    ) -> Result<(Option<LowerLevelSetup>, Option<HostSpace>), NotRun> {
         match self {
             Second::Below(source, home) => {
-                let below = platform.lower().map(|platform| Lower {
+                let below = platform.lower().map(|platform| LowerLevelSetup {
                     protocol: source.protocol,
                     home,
                     platform,
@@ -282,7 +285,7 @@ impl Simulation {
             let protocol = below.map_or(&setup.protocol, |below| &below.protocol);
             let others = all_of(&request.by).filter_map(|(_, work)| work);
             let mut all = std::iter::once(request.work.clone()).chain(others);
-            let needs = all.find(|work| work.may_ask(access));
+            let needs = all.find(|work| work.may_contain(access));
             let needs = needs.unwrap_or_else(|| request.work.clone());
             let what = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
@@ -534,7 +537,7 @@ fn workloads(
     let kinds: Vec<&str> = kinds_of(protocol, remotes.kinds()).collect();
     check_by(request, &kinds)?;
     let (first, others) = of_kinds(request, platform, protocol, remotes.kinds())?;
-    some_act(std::iter::once(&first).chain(&others))?;
+    reject_idle_machine(std::iter::once(&first).chain(&others))?;
     Ok((first, others))
 }
 
@@ -569,7 +572,7 @@ fn of_both(
     (idle.cores, idle.outstanding, idle.prefetch) = (None, None, None);
     let (cpu, others) = of_kinds(&idle, &host.platform, &host.protocol, there)?;
     let device = others.into_iter().next().unwrap_or(Workload::idle());
-    some_act([&first, &cpu, &device])?;
+    reject_idle_machine([&first, &cpu, &device])?;
     host.workloads = [cpu, device];
     Ok(first)
 }
@@ -597,7 +600,9 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
 }
 
 /// Rejects a machine in which all cores are idle.
-fn some_act<'w>(workloads: impl IntoIterator<Item = &'w Workload>) -> Result<(), NotRun> {
+fn reject_idle_machine<'w>(
+    workloads: impl IntoIterator<Item = &'w Workload>,
+) -> Result<(), NotRun> {
     if workloads.into_iter().all(|workload| workload.cores == 0) {
         return Err(NotRun::input(
             "no agent does anything",

@@ -1,6 +1,6 @@
 //! Verdict on one system, as text and as JSON.
 
-use crate::coverage::Covered;
+use crate::coverage::SystemCoverage;
 use crate::explanation;
 use crate::outcome::ExitStatus;
 use crate::size;
@@ -37,7 +37,7 @@ pub struct Verdict<'a> {
     /// Explanation of why no step leads on from the end of the counterexample, where needed.
     pub explanation: Option<Explanation>,
     /// Coverage of the search, if requested.
-    pub coverage: Option<Covered>,
+    pub coverage: Option<SystemCoverage>,
     /// Search for progress that a limit ended, if all other properties hold.
     pub unfinished: Option<Unfinished>,
 }
@@ -122,7 +122,7 @@ impl Verdict<'_> {
                     }
                     cohkit_engine::Outcome::Exceeded { limit, trace } => {
                         let _ = writeln!(text, "undecided: {limit} after {counts}");
-                        let _ = writeln!(text, "  {OUR_LIMIT}; `--capacity N` raises it");
+                        let _ = writeln!(text, "  {CHECK_LIMIT_TEXT}; `--capacity N` raises it");
                         let chart = cohkit_chart::text(&trace.sequence, charts);
                         let _ = write!(text, "\n{chart}\n");
                     }
@@ -181,7 +181,7 @@ impl Verdict<'_> {
     pub fn json(&self, run: Value) -> Value {
         let mut entry = match &self.finding {
             Finding::Searched(report) => {
-                searched(report, ("capacity", OUR_LIMIT), self.sequences())
+                searched(report, ("capacity", CHECK_LIMIT_TEXT), self.sequences())
             }
             Finding::Construction(fault) => json!({
                 "outcome": "violated",
@@ -298,7 +298,7 @@ pub(crate) fn searched(
 }
 
 /// Explanation of a full channel: its capacity is a bound of the check.
-pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
+pub(crate) const CHECK_LIMIT_TEXT: &str = "a limit of this check, not of the protocol";
 
 /// Reservation of a verdict found with hash compaction; empty otherwise.
 pub(crate) fn omission(report: &Report) -> String {

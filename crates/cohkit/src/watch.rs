@@ -17,11 +17,11 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// Polling interval, and time without changes before files are read again, as editors write in pieces.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Fingerprint that detects a change of a file: modification time, size, and inode where there is one; `None` for a
 /// missing file.
-type Stamp = Option<(SystemTime, u64, u64)>;
+type FileFingerprint = Option<(SystemTime, u64, u64)>;
 
 /// Checks, and checks again after each change, until the command is interrupted. A change cancels the check in
 /// progress.
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
                         stop.store(true, Ordering::SeqCst);
                         break;
                     }
-                    thread::park_timeout(LOOK);
+                    thread::park_timeout(POLL_INTERVAL);
                 }
             });
             let result = check::once(options, &mut console.stopped_by(&stop));
@@ -77,14 +77,14 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
             if let Some(file) = changed(&seen) {
                 break file;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             if console.is_interrupted() {
                 return stopped();
             }
         };
         let mut now = stamps(&options.files);
         loop {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             let then = std::mem::replace(&mut now, stamps(&options.files));
             if now == then || console.is_interrupted() {
                 break;
@@ -99,14 +99,14 @@ fn stopped() -> Result<ExitStatus, Failure> {
 }
 
 /// First file that has changed.
-fn changed(seen: &[(PathBuf, Stamp)]) -> Option<&Path> {
+fn changed(seen: &[(PathBuf, FileFingerprint)]) -> Option<&Path> {
     let mut seen = seen.iter();
     let found = seen.find(|(path, before)| stamp(path) != *before);
     found.map(|(path, _)| path.as_path())
 }
 
 /// All files that the check reads, with their current fingerprints.
-fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, Stamp)> {
+fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, FileFingerprint)> {
     let mut all = Vec::new();
     for file in files {
         // The fingerprint is taken before the contents are read, so that a write in between counts as a change.
@@ -119,7 +119,7 @@ fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, Stamp)> {
     all
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> FileFingerprint {
     let found = path.metadata().ok()?;
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(&found);

@@ -116,7 +116,7 @@ impl Work {
     }
 
     /// Returns true if the workload may contain accesses of this kind.
-    pub(crate) fn may_ask(&self, access: Access) -> bool {
+    pub(crate) fn may_contain(&self, access: Access) -> bool {
         match self {
             Work::Kind(Kind::RandomMixed) if access == Access::Load => true,
             Work::Kind(kind) => kind.parts().1 == access,

@@ -36,7 +36,7 @@ impl Builder {
                 assumptions: Vec::new(),
                 deadlock: Deadlock::default(),
                 agents: Vec::new(),
-                teller: None,
+                trace_renderer: None,
                 interchangeable: None,
             },
         }
@@ -232,8 +232,8 @@ impl Builder {
     }
 
     /// Sets the renderer of the model's traces.
-    pub fn teller(&mut self, teller: &'static dyn TraceRenderer) {
-        self.model.teller = Some(teller);
+    pub fn trace_renderer(&mut self, trace_renderer: &'static dyn TraceRenderer) {
+        self.model.trace_renderer = Some(trace_renderer);
     }
 
     /// Adds an agent, a lifeline of charts; returns its index.

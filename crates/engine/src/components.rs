@@ -78,7 +78,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let count = program.slots.len();
     let mut written = vec![false; count];
     for &rule in &whole.rules {
-        touched(program, program.rules[rule as usize].body, |slot, write| {
+        for_each_access(program, program.rules[rule as usize].body, |slot, write| {
             written[slot] |= write
         });
     }
@@ -89,7 +89,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let join = |forest: &mut Forest, entries: &[u32]| {
         let mut first = None;
         for &entry in entries {
-            touched(program, entry, |slot, _| {
+            for_each_access(program, entry, |slot, _| {
                 if written[slot] {
                     forest.join(slot, *first.get_or_insert(slot));
                 }
@@ -169,7 +169,7 @@ fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<usize> {
 }
 
 /// Calls `f` with each slot that a piece of code may access, and true if it may write the slot.
-fn touched(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
+fn for_each_access(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
     let count = program.slots.len();
     for &op in program.piece(entry) {
         if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = op {
@@ -325,11 +325,11 @@ pub(crate) fn search_parts(
             f.verdict,
             Verdict::Holds
                 | Verdict::Undecided(Reason::HashCompaction)
-                | Verdict::Broken(
-                    Broken::DeadEnd(_)
-                        | Broken::Livelock(_)
-                        | Broken::Uncovered(_)
-                        | Broken::OutOfReach(..),
+                | Verdict::FailedCheck(
+                    FailedCheck::DeadEnd(_)
+                        | FailedCheck::Livelock(_)
+                        | FailedCheck::Uncovered(_)
+                        | FailedCheck::OutOfReach(..),
                     _
                 )
         )
@@ -374,7 +374,7 @@ pub(crate) fn search_parts(
 /// Verdict of the whole model. `found` holds a result for each part that was explored.
 fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verdict {
     let limit = |verdict: &Verdict| match verdict {
-        Verdict::Broken(Broken::Fault(fault), _) => program.is_limit(*fault),
+        Verdict::FailedCheck(FailedCheck::Fault(fault), _) => program.is_limit(*fault),
         _ => false,
     };
     let mut verdict = first_verdict(found.iter().flatten().map(|f| &f.verdict), limit);
@@ -386,7 +386,7 @@ fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verd
         let of = |&representative: &usize| found[representative].as_ref();
         let all: Vec<&Found> = parts.representative.iter().filter_map(of).collect();
         let equal = |i: usize| parts.views[i].rules.iter();
-        let deadlock = whole_deadlock(&all, |part, path| {
+        let deadlock = global_deadlock(&all, |part, path| {
             // A part that was not explored uses its own rules in place of those of its equal.
             let from = &parts.views[parts.representative[part]].rules;
             let own = |&rule: &u32| {
@@ -399,16 +399,15 @@ fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verd
         });
         if let Some(path) = deadlock {
             let later = match &verdict {
-                Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _) | Verdict::Holds => {
-                    true
-                }
-                Verdict::Broken(_, other) => {
+                Verdict::FailedCheck(FailedCheck::DeadEnd(_) | FailedCheck::Livelock(_), _)
+                | Verdict::Holds => true,
+                Verdict::FailedCheck(_, other) => {
                     limit(&verdict) || path.rules.len() < other.rules.len()
                 }
                 Verdict::Undecided(reason) => *reason == Reason::HashCompaction,
             };
             if later {
-                verdict = Verdict::Broken(Broken::Deadlock, path);
+                verdict = Verdict::FailedCheck(FailedCheck::Deadlock, path);
             }
         }
     }
@@ -422,10 +421,10 @@ fn first_verdict<'a>(
     limit: impl Fn(&Verdict) -> bool,
 ) -> Verdict {
     let rank = |v: &&Verdict| match v {
-        Verdict::Broken(_, path) if limit(v) => (1, path.rules.len()),
-        Verdict::Broken(Broken::DeadEnd(_), path) => (2, path.rules.len()),
-        Verdict::Broken(Broken::Livelock(_), path) => (3, path.rules.len()),
-        Verdict::Broken(_, path) => (0, path.rules.len()),
+        Verdict::FailedCheck(_, path) if limit(v) => (1, path.rules.len()),
+        Verdict::FailedCheck(FailedCheck::DeadEnd(_), path) => (2, path.rules.len()),
+        Verdict::FailedCheck(FailedCheck::Livelock(_), path) => (3, path.rules.len()),
+        Verdict::FailedCheck(_, path) => (0, path.rules.len()),
         // A worse verdict may be known for another part.
         Verdict::Undecided(Reason::HashCompaction) => (4, 0),
         Verdict::Undecided(_) => (1, 0),
@@ -436,7 +435,7 @@ fn first_verdict<'a>(
 
 /// A shortest path into a deadlock of the whole model, if one exists: every part is in a deadlock, at least one of them
 /// not quiescent.
-fn whole_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
+fn global_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
     let mut paths: Vec<&Path> = parts
         .iter()
         .map(|f| f.deadlocks[0].as_ref())

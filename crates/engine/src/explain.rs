@@ -69,10 +69,10 @@ pub struct Still {
 }
 
 /// Number of explored states at which the exploration from the last state stops.
-const MOST_STATES: usize = 1 << 16;
+const MAX_STATES: usize = 1 << 16;
 
 /// Maximum number of blocked rules listed.
-const MOST_BLOCKED: usize = 1000;
+const MAX_BLOCKED_RULES: usize = 1000;
 
 /// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or
 /// [`Property::Beyond`].
@@ -227,7 +227,7 @@ fn blocked(
     }
     let mut tests = machine(&conditions, state);
     let mut own = machine(program, state);
-    let smallest = may_fire_first(program, &mut own);
+    let smallest = first_enabled_rule(program, &mut own);
     let mut blocked = Vec::new();
     let mut unlisted = 0;
     let mut source_begins = (u32::MAX, 0);
@@ -240,7 +240,7 @@ fn blocked(
             continue;
         }
         for number in instance.numbers() {
-            if blocked.len() == MOST_BLOCKED {
+            if blocked.len() == MAX_BLOCKED_RULES {
                 unlisted += u64::from(instance.numbers().end - number);
                 break;
             }
@@ -282,7 +282,7 @@ fn blocked(
 }
 
 /// First enabled rule of the smallest priority in a machine's state, with that priority.
-fn may_fire_first(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
+fn first_enabled_rule(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
     let numbers = program.rules.iter().filter_map(|instance| {
         let number = machine.next(instance, instance.number).ok()??;
         Some((instance.priority, number))
@@ -298,7 +298,7 @@ fn still(model: &Model, program: &Program, state: &[Number], spontaneous: bool) 
     let mut met = FxHashSet::default();
     let mut rules = Vec::new();
     let mut next = 0;
-    while (next as usize) < explorer.len() && explorer.len() <= MOST_STATES {
+    while (next as usize) < explorer.len() && explorer.len() <= MAX_STATES {
         let _ = explorer.expand(next, spontaneous, |one, _| {
             if met.insert(one.rule) {
                 rules.push(program.rule_name(model, one.rule));

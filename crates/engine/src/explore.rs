@@ -74,7 +74,7 @@ impl<'a> Explorer<'a> {
     /// Enters the start states. Stops at the first that cannot be evaluated.
     pub fn start(&mut self) -> Result<(), Fault> {
         for start in 0..self.program.start_count() {
-            if self.machine.start(start)? && self.machine.assumed()? {
+            if self.machine.start(start)? && self.machine.satisfies_assumptions()? {
                 self.enter();
             }
         }
@@ -191,7 +191,7 @@ impl<'a> Explorer<'a> {
                 let fired = self.machine.fire(rule, number).map_err(failed)?;
                 let mut go_on = true;
                 if fired {
-                    let (to, new) = match self.machine.assumed().map_err(failed)? {
+                    let (to, new) = match self.machine.satisfies_assumptions().map_err(failed)? {
                         true => {
                             let (to, new) = self.enter();
                             (Some(to), new)

@@ -40,14 +40,14 @@ pub(crate) struct Machine<'a> {
 }
 
 /// Maximum depth of calls; a deeper call is a fault.
-const DEEPEST: usize = 10_000;
+const MAX_CALL_DEPTH: usize = 10_000;
 
 /// Maximum number of cells saved by all calls together; an excess is a fault.
-const MOST_KEPT: usize = 1 << 26;
+const MAX_SAVED_CELLS: usize = 1 << 26;
 
 /// Maximum depth of calls that save `kept` cells each.
-fn deepest(kept: usize) -> usize {
-    DEEPEST.min(MOST_KEPT / kept.max(1))
+fn max_call_depth(kept: usize) -> usize {
+    MAX_CALL_DEPTH.min(MAX_SAVED_CELLS / kept.max(1))
 }
 
 impl<'a> Machine<'a> {
@@ -80,7 +80,7 @@ impl<'a> Machine<'a> {
 
     /// Sets the parameters of an instance that represents many combinations to the values of one.
     #[inline]
-    fn give(&mut self, instance: &Instance, number: u32) {
+    fn set_parameters(&mut self, instance: &Instance, number: u32) {
         if let Some(every) = &instance.every {
             for (parameter, value) in every.values(number - instance.number) {
                 self.frame[parameter.cell as usize] = value;
@@ -97,7 +97,7 @@ impl<'a> Machine<'a> {
 
     /// True if no assumption excludes the frame's state.
     #[inline]
-    pub fn assumed(&mut self) -> Result<bool, Fault> {
+    pub fn satisfies_assumptions(&mut self) -> Result<bool, Fault> {
         for i in 0..self.program.assumptions.len() {
             if !self.run(self.program.assumptions[i])? {
                 return Ok(false);
@@ -171,7 +171,7 @@ impl<'a> Machine<'a> {
     #[inline]
     fn prepare(&mut self, part: Part) {
         if let Part::Body(instance, number) | Part::Guard(instance, number) = part {
-            self.give(instance, number);
+            self.set_parameters(instance, number);
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Machine<'a> {
                 }
                 Op::Cover { cover } => self.covered[cover as usize] = true,
                 Op::Call { to } => {
-                    if self.calls.len() >= deepest(program.saved.len()) {
+                    if self.calls.len() >= max_call_depth(program.saved.len()) {
                         fault!(0);
                     }
                     let saved = program.saved.start as usize..program.saved.end as usize;
@@ -365,7 +365,7 @@ impl Program {
         let value = fault.value;
         match self.code[fault.at as usize] {
             // A check without a name belongs to arithmetic of fewer than 64 bits.
-            Op::Check { .. } if what.is_empty() => self.too_large(),
+            Op::Check { .. } if what.is_empty() => self.number_overflow_message(),
             Op::Check { bounds, .. } => {
                 let (lo, hi) = self.bounds[bounds as usize];
                 format!(
@@ -394,15 +394,15 @@ impl Program {
                 ..
             } if fault.value == 0 => "division by zero".into(),
             Op::Call { .. } => {
-                let deepest = deepest(self.saved.len());
-                format!("`{what}` calls itself more than {deepest} times")
+                let max_call_depth = max_call_depth(self.saved.len());
+                format!("`{what}` calls itself more than {max_call_depth} times")
             }
-            _ => self.too_large(),
+            _ => self.number_overflow_message(),
         }
     }
 
     /// Message for arithmetic that leaves the model's numbers.
-    fn too_large(&self) -> String {
+    fn number_overflow_message(&self) -> String {
         format!("a number leaves {} bits", self.number_bits)
     }
 }

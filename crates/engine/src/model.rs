@@ -80,7 +80,7 @@ pub struct Model {
     /// Names of the agents, in the order of their lifelines in a chart.
     pub agents: Vec<String>,
     /// Renderer of the model's traces; `None` if traces have no chart.
-    pub teller: Option<&'static dyn TraceRenderer>,
+    pub trace_renderer: Option<&'static dyn TraceRenderer>,
     /// Ranges that name interchangeable things, if any.
     pub interchangeable: Option<SymmetricType>,
 }

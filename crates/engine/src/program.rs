@@ -167,7 +167,7 @@ pub(crate) struct Site {
     /// Line; 0 if there is no text.
     pub line: u32,
     /// Variables of the enclosing quantifiers over scalarsets.
-    pub among: Vec<crate::model::VariableId>,
+    pub enclosing_quantifiers: Vec<crate::model::VariableId>,
 }
 
 /// A rule or start state with values of its parameters. If the combinations are too many for separate code, one

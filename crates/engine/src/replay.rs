@@ -1,6 +1,6 @@
 //! Replay of counterexamples: a trace is compared with the model's behaviour, and its last state is judged.
 
-use crate::compile::compile_watching;
+use crate::compile::compile_with_loop_checks;
 use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Deadlock, Model, Number, Violation};
@@ -29,7 +29,7 @@ pub enum Ending {
 }
 
 /// Maximum number of states explored from the last one. Beyond it, reachability is undecided.
-const MOST_STATES: usize = 1 << 20;
+const MAX_STATES: usize = 1 << 20;
 
 /// Replays a trace, and judges its last state. `claim` is the property that the trace is said to violate, if known; it
 /// is preferred among several violations.
@@ -48,10 +48,10 @@ pub fn again(
         return Err(error.to_string());
     }
     let settled = match recorded.watched {
-        true => crate::symmetry_check::findings(model).1,
+        true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Default::default(),
     };
-    let program = compile_watching(model, true, settled);
+    let program = compile_with_loop_checks(model, true, settled);
     let path = Path {
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
@@ -310,7 +310,7 @@ fn out_of_reach(
     let mut explorer = begin(program, view, from);
     let (mut state, mut moves) = (0, false);
     while (state as usize) < explorer.len() {
-        if explorer.len() > MOST_STATES {
+        if explorer.len() > MAX_STATES {
             return Reach::Unknown;
         }
         explorer.load(state);

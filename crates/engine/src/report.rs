@@ -1,10 +1,10 @@
 //! Verdicts and statistics of a checked model.
 
-use crate::compile::{compile_apart, MOST_CODE};
+use crate::compile::{compile_with_node_limit, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::program::{Op, Program};
-use crate::search::{omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict};
+use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
 use crate::symmetry_check::Settled;
 use crate::trace::{found, Trace};
@@ -231,7 +231,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
 /// Stores of loops that a program checks at run time for dependence on the order of rounds. None if symmetry is off.
 pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
     match options.symmetry {
-        true => crate::symmetry_check::findings(model).1,
+        true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Settled::new(),
     }
 }
@@ -250,8 +250,8 @@ pub(crate) fn compiled(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_apart(model, false, settled, options.most_nodes);
-    if program.code.len() > MOST_CODE {
+    let program = compile_with_node_limit(model, false, settled, options.max_nodes);
+    if program.code.len() > MAX_INSTRUCTIONS {
         return Err(vec![ModelError {
             place: format!("model `{}`", model.name),
             message: "with all its calls and instances it is too large".into(),
@@ -293,7 +293,9 @@ pub(crate) fn outcome(
     match verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::Broken(broken, path) => violated(model, program, broken, path, effort, settled),
+        Verdict::FailedCheck(broken, path) => {
+            violated(model, program, broken, path, effort, settled)
+        }
     }
 }
 
@@ -307,7 +309,7 @@ pub(crate) fn judged(
     let mut covers = 0..;
     let properties = properties(model, program).into_iter().map(|property| {
         // All covers are judged at the same time.
-        if let (Property::Cover(_), Verdict::Broken(Broken::Uncovered(unmet), _)) =
+        if let (Property::Cover(_), Verdict::FailedCheck(FailedCheck::Uncovered(unmet), _)) =
             (&property, verdict)
         {
             let status = match covers.next().is_some_and(|cover| unmet.contains(&cover)) {
@@ -381,7 +383,7 @@ pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Part
 pub enum CheckError {
     /// Errors of the model.
     Model(Vec<ModelError>),
-    /// Error of a checkpoint; only if [`Options::keeper`] is given.
+    /// Error of a checkpoint; only if [`Options::checkpoint_sink`] is given.
     Checkpoint(CheckpointError),
 }
 
@@ -419,14 +421,14 @@ fn cannot_rest(stuck: u64, effort: Effort) -> String {
 fn violated(
     model: &Model,
     program: &Program,
-    broken: &Broken,
+    broken: &FailedCheck,
     path: &Path,
     effort: Effort,
     settled: Settled,
 ) -> Outcome {
     let text = |s: &str| s.to_string();
     let (property, message) = match broken {
-        Broken::Invariant(i) => {
+        FailedCheck::Invariant(i) => {
             let invariant = &model.invariants[*i as usize];
             let said = Violation::new(&invariant.name, &invariant.why);
             (
@@ -434,7 +436,7 @@ fn violated(
                 said.to_string(),
             )
         }
-        Broken::Fault(fault) => match program.explain(model, *fault) {
+        FailedCheck::Fault(fault) => match program.explain(model, *fault) {
             Ok(Violation { why, limit, .. }) if limit => {
                 let trace = Box::new(found(model, path, settled));
                 return Outcome::Exceeded {
@@ -445,22 +447,22 @@ fn violated(
             Ok(violation) => (asserted(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
-        Broken::Deadlock => (Property::NoDeadlock, text(stuck(model))),
-        Broken::DeadEnd(stuck) => (
+        FailedCheck::Deadlock => (Property::NoDeadlock, text(stuck(model))),
+        FailedCheck::DeadEnd(stuck) => (
             Property::Drain,
             format!(
                 "dead end: nothing but spontaneous acts leads on; {}",
                 cannot_rest(*stuck, effort)
             ),
         ),
-        Broken::Livelock(stuck) => (
+        FailedCheck::Livelock(stuck) => (
             Property::Drain,
             format!(
                 "livelock: what follows without spontaneous acts never comes to rest; {}",
                 cannot_rest(*stuck, effort)
             ),
         ),
-        Broken::Uncovered(unmet) => {
+        FailedCheck::Uncovered(unmet) => {
             let names = unmet
                 .iter()
                 .map(|&cover| &model.covers[cover as usize].name);
@@ -479,7 +481,7 @@ fn violated(
                 message,
             )
         }
-        Broken::OutOfReach(property, stuck) => {
+        FailedCheck::OutOfReach(property, stuck) => {
             let name = model.liveness[*property as usize].name.clone();
             let of = effort.states();
             let message =

@@ -7,7 +7,7 @@
 
 use crate::model::Model;
 use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report, Walks};
-use crate::search::{walk, Options, Plan, Walked};
+use crate::search::{walk, Options, WalkParameters, Walked};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 
@@ -42,7 +42,7 @@ pub fn simulate(
         steps,
         length,
     } = *simulation;
-    let plan = Plan {
+    let plan = WalkParameters {
         seed,
         steps,
         length,

@@ -28,7 +28,7 @@ pub(crate) mod short {
 
 /// Runs `work` on each share in parallel, and returns the results in order. A panic continues in the calling thread.
 /// If a thread cannot be created, the calling thread processes that share after its own.
-pub(crate) fn side_by_side<S: Send, T: Send>(
+pub(crate) fn run_in_parallel<S: Send, T: Send>(
     shares: Vec<S>,
     work: impl Fn(S) -> T + Sync,
 ) -> Vec<T> {
@@ -68,13 +68,13 @@ pub(crate) struct Team {
 }
 
 struct Member {
-    desk: Arc<Desk>,
+    control: Arc<ThreadControl>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Shared state of a team's thread and its owner.
 #[derive(Default)]
-struct Desk {
+struct ThreadControl {
     /// Status: `DONE`, `WORK` or `END`.
     what: AtomicUsize,
     job: Mutex<Option<Job>>,
@@ -95,7 +95,7 @@ struct Job {
 }
 
 /// Polls before a thread sleeps, about 0.1 ms.
-const LOOKS: usize = 2_000;
+const POLLS_BEFORE_SLEEP: usize = 2_000;
 
 /// Waits until `ready` returns true. The thread that makes it true must unpark this one afterwards.
 fn wait(looks: usize, ready: impl Fn() -> bool) {
@@ -110,7 +110,7 @@ fn wait(looks: usize, ready: impl Fn() -> bool) {
     }
 }
 
-impl Desk {
+impl ThreadControl {
     fn serve(&self, looks: usize) {
         loop {
             wait(looks, || self.what.load(Ordering::Acquire) != DONE);
@@ -141,13 +141,17 @@ impl Team {
     pub fn new(threads: usize) -> Team {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         // If threads share a core, polling keeps another one from working.
-        let looks = if threads > cores { 0 } else { LOOKS };
+        let looks = if threads > cores {
+            0
+        } else {
+            POLLS_BEFORE_SLEEP
+        };
         let member = |_| {
-            let desk = Arc::new(Desk::default());
-            let own = desk.clone();
+            let control = Arc::new(ThreadControl::default());
+            let own = control.clone();
             let thread = Builder::new().spawn(move || own.serve(looks)).ok()?;
             Some(Member {
-                desk,
+                control,
                 thread: Some(thread),
             })
         };
@@ -157,15 +161,15 @@ impl Team {
     }
 
     /// A team of the calling thread only.
-    pub const ALONE: Team = Team { others: Vec::new() };
+    pub const SINGLE_THREAD: Team = Team { others: Vec::new() };
 
     /// Number of threads.
     pub fn len(&self) -> usize {
         self.others.len() + 1
     }
 
-    /// As [`side_by_side`], on this team's threads, for at most as many shares.
-    pub fn side_by_side<S: Send, T: Send>(
+    /// As [`run_in_parallel`], on this team's threads, for at most as many shares.
+    pub fn run_in_parallel<S: Send, T: Send>(
         &self,
         shares: Vec<S>,
         work: impl Fn(S) -> T + Sync,
@@ -207,7 +211,7 @@ impl Team {
             member.finish();
         }
         let theirs: Vec<_> = (busy.iter())
-            .filter_map(|member| lock(&member.desk.panic).take())
+            .filter_map(|member| lock(&member.control.panic).take())
             .collect();
         if let Some(panic) = own.and_then(Result::err).into_iter().chain(theirs).next() {
             resume_unwind(panic);
@@ -224,25 +228,27 @@ impl Member {
         // the borrow is valid.
         let work =
             unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
-        *lock(&self.desk.job) = Some(Job {
+        *lock(&self.control.job) = Some(Job {
             work,
             owner: std::thread::current(),
         });
-        self.desk.what.store(WORK, Ordering::Release);
+        self.control.what.store(WORK, Ordering::Release);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
     }
 
     fn finish(&self) {
-        wait(LOOKS, || self.desk.what.load(Ordering::Acquire) == DONE);
+        wait(POLLS_BEFORE_SLEEP, || {
+            self.control.what.load(Ordering::Acquire) == DONE
+        });
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
         for member in &mut self.others {
-            member.desk.what.store(END, Ordering::Release);
+            member.control.what.store(END, Ordering::Release);
             if let Some(thread) = member.thread.take() {
                 thread.thread().unpark();
                 let _ = thread.join();
@@ -261,17 +267,17 @@ mod tests {
             let team = Team::new(threads);
             for round in 0..100 {
                 let shares: Vec<usize> = (0..1 + round % threads).collect();
-                let doubled = team.side_by_side(shares.clone(), |share| 2 * share + round);
+                let doubled = team.run_in_parallel(shares.clone(), |share| 2 * share + round);
                 let told: Vec<usize> = shares.iter().map(|share| 2 * share + round).collect();
                 assert_eq!(doubled, told);
             }
             let last = threads - 1;
             let panic = catch_unwind(AssertUnwindSafe(|| {
-                team.side_by_side((0..threads).collect(), |share| assert_ne!(share, last))
+                team.run_in_parallel((0..threads).collect(), |share| assert_ne!(share, last))
             }));
             assert!(panic.is_err());
             assert_eq!(
-                team.side_by_side(vec![7; threads], |share| share),
+                team.run_in_parallel(vec![7; threads], |share| share),
                 vec![7; threads]
             );
         }

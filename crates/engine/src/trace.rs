@@ -1,6 +1,6 @@
 //! Readable counterexamples: the rules that fired, the changes of each, and their chart.
 
-use crate::compile::{compile, compile_watching};
+use crate::compile::{compile, compile_with_loop_checks};
 use crate::interpret::{Fault, Machine};
 use crate::model::*;
 use crate::program::Program;
@@ -156,9 +156,9 @@ pub(crate) fn tell<'a>(
         fault: fault.map(explain),
         watched: false,
     };
-    let mut story = model
-        .teller
-        .and_then(|teller| teller.begin(model, &machine.frame[..program.slots.len()]));
+    let mut story = model.trace_renderer.and_then(|trace_renderer| {
+        trace_renderer.begin(model, &machine.frame[..program.slots.len()])
+    });
     say(model, program, &mut machine, &mut story);
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
@@ -254,7 +254,7 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
         };
     }
     let watched = !settled.is_empty();
-    let program = compile_watching(model, true, settled);
+    let program = compile_with_loop_checks(model, true, settled);
     match tell(model, &program, path) {
         Ok(told) => Trace {
             watched,

@@ -3,10 +3,10 @@
 use crate::model::{Deadlock, Model, Type};
 use crate::program::{Op, Program, Site};
 use crate::report::{compiled, parts, watching};
-use crate::search::{search, Broken, Engine, Options, Verdict};
+use crate::search::{search, Engine, FailedCheck, Options, Verdict};
 
 /// Maximum number of states visited. Undefined values exist from the start, so such a read occurs early if at all.
-const MOST_STATES: u64 = 1 << 10;
+const MAX_STATES: u64 = 1 << 10;
 
 /// A read of an undefined value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
     model.deadlock = Deadlock::Off;
     let options = Options {
         engine: Engine::Interpreter,
-        max_states: Some(MOST_STATES),
+        max_states: Some(MAX_STATES),
         decompose: false,
         ..Options::default()
     };
@@ -33,7 +33,7 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
     let view = parts(&model, &program, &options).views.into_iter().next()?;
     let found = search(&program, &view, 0, &options).ok()?;
     match found.verdict {
-        Verdict::Broken(Broken::Fault(fault), _) => {
+        Verdict::FailedCheck(FailedCheck::Fault(fault), _) => {
             let site = read(&model, &program, fault.at)?;
             Some(UndefinedRead {
                 what: site.what.clone(),

@@ -90,7 +90,7 @@ fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) 
             &Options {
                 threads: [1, 4, 2][times as usize % 3],
                 engine: [Engine::Native, Engine::Interpreter][times as usize % 2],
-                keeper: Some(&shelf),
+                checkpoint_sink: Some(&shelf),
                 cancel: Some(&shelf.interrupt),
                 ..*options
             },
@@ -163,7 +163,7 @@ fn limited_search_resumes_with_a_higher_limit() {
         let options = |max_states| Options {
             max_states,
             threads: 2,
-            keeper: Some(&shelf),
+            checkpoint_sink: Some(&shelf),
             ..Options::default()
         };
         let part = check(&model, &options(Some(first))).unwrap();
@@ -194,7 +194,7 @@ fn checkpoints_restore_states_with_large_numbers() {
     let options = |max_states| Options {
         max_states,
         decompose: false,
-        keeper: Some(&shelf),
+        checkpoint_sink: Some(&shelf),
         ..Options::default()
     };
     assert_eq!(check(&model, &options(Some(40))).unwrap().states, 40);
@@ -206,7 +206,7 @@ fn checkpoints_restore_states_with_large_numbers() {
 fn all_checkpoints(model: &Model) -> Files {
     let shelf = shelf(Files::new(), 20, 0);
     let options = Options {
-        keeper: Some(&shelf),
+        checkpoint_sink: Some(&shelf),
         ..Options::default()
     };
     check(model, &options).unwrap();
@@ -224,7 +224,7 @@ fn every_checkpoint_alone_is_enough_to_go_on_from() {
         let files = files.clone().into_iter().take(count).collect();
         let shelf = shelf(files, 10_000, 0);
         let options = Options {
-            keeper: Some(&shelf),
+            checkpoint_sink: Some(&shelf),
             ..Options::default()
         };
         assert_eq!(
@@ -238,7 +238,7 @@ fn every_checkpoint_alone_is_enough_to_go_on_from() {
 fn refused(model: &Model, options: &Options, files: Files) -> CheckpointError {
     let shelf = shelf(files, 10_000, 0);
     let options = Options {
-        keeper: Some(&shelf),
+        checkpoint_sink: Some(&shelf),
         ..*options
     };
     match check(model, &options) {
@@ -316,7 +316,7 @@ fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
         ..Shelf::default()
     };
     let options = Options {
-        keeper: Some(&full),
+        checkpoint_sink: Some(&full),
         ..Options::default()
     };
     let ended = check(&models::peterson(4), &options);

@@ -66,7 +66,7 @@ fn code_for_all_values_gives_the_report_of_code_for_each() {
                 };
                 let options = Options {
                     engine,
-                    most_nodes: 0,
+                    max_nodes: 0,
                     ..options
                 };
                 let all = said(check(&model, &options).unwrap());
@@ -100,7 +100,7 @@ fn random_walks_are_independent_of_shared_rule_code() {
         for engine in [Engine::Interpreter, Engine::Native] {
             let options = Options {
                 engine,
-                most_nodes: 0,
+                max_nodes: 0,
                 ..Options::default()
             };
             let mut all = simulate(&model, &simulation, &options).unwrap();

@@ -394,7 +394,7 @@ fn trace_renderer_receives_notes_and_states() {
     ];
     m.rule(Rule::new("on").does(body));
     m.invariant("below", n.lt(3));
-    m.teller(&Hears);
+    m.trace_renderer(&Hears);
     let model = m.build().unwrap();
     let Outcome::Violated { trace, .. } = run(&model, &flat()).outcome else {
         panic!()

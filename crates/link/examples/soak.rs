@@ -4,9 +4,9 @@
 //!
 //! `soak --link NAME --count N --seed S`
 
-use cohkit_link::bit_errors::Chance;
+use cohkit_link::bit_errors::RandomGenerator;
 use cohkit_link::cxl::{self, Flits, Side};
-use cohkit_link::layer::Carried;
+use cohkit_link::layer::WireUnit;
 use cohkit_link::testbench::LANE_BYTE;
 use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters, Testbench};
 use std::process::exit;
@@ -68,7 +68,7 @@ fn fed<L: Layer>(
     count: u64,
 ) -> (Testbench<L>, u64) {
     let mut drive = Testbench::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
-    let (mut chance, mut lanes) = (Chance::new(seed), LANES);
+    let (mut chance, mut lanes) = (RandomGenerator::new(seed), LANES);
     let (mut downs, mut next) = (0, count / DOWNS);
     while drive.traffic[0].messages() + drive.traffic[1].messages() < count {
         for (from, circuits) in load.circuits.iter().enumerate() {
@@ -105,7 +105,7 @@ fn share<L: Layer>(drive: &Testbench<L>) -> f64 {
 
 fn soak<L: Layer>(ends: impl Fn() -> [L; 2], load: &Load, seed: u64, count: u64)
 where
-    L::Unit: Carried,
+    L::Unit: WireUnit,
 {
     let whole = share(&fed(ends(), load, 0.0, seed, count / 10).0);
     let (mut drive, downs) = fed(ends(), load, load.rate, seed, count);

@@ -1,14 +1,14 @@
 //! Seeded random numbers and bit errors.
 
-use crate::layer::Carried;
+use crate::layer::WireUnit;
 
 /// Pseudo-random number generator (SplitMix64).
-pub struct Chance(u64);
+pub struct RandomGenerator(u64);
 
-impl Chance {
+impl RandomGenerator {
     /// Creates a generator from a seed.
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed)
+    pub fn new(seed: u64) -> RandomGenerator {
+        RandomGenerator(seed)
     }
 
     /// Next 64-bit number.
@@ -28,7 +28,7 @@ impl Chance {
 /// Independent bit errors on a stream of units. The distance to the next error is drawn once per error, so a unit
 /// without errors costs one comparison.
 pub struct Noise {
-    chance: Chance,
+    chance: RandomGenerator,
     rate: f64,
     silent: bool,
     /// Bits before the next error.
@@ -39,7 +39,7 @@ impl Noise {
     /// Creates errors at `rate` per bit; 0 disables them.
     pub fn new(rate: f64, seed: u64) -> Noise {
         let mut noise = Noise {
-            chance: Chance::new(seed),
+            chance: RandomGenerator::new(seed),
             rate,
             silent: rate <= 0.0,
             ahead: 0,
@@ -65,7 +65,7 @@ impl Noise {
 
     /// Flips the erroneous bits of the next unit. Returns their number.
     #[inline]
-    pub fn pass(&mut self, unit: &mut impl Carried) -> u32 {
+    pub fn pass(&mut self, unit: &mut impl WireUnit) -> u32 {
         let (mut at, bits) = (0, unit.bits());
         let mut flipped = 0;
         while self.ahead < bits - at {

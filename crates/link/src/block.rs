@@ -1,7 +1,7 @@
 //! ECI blocks of 512 bits: seven message words and a control word.
 
 use crate::crc::crc24;
-use crate::layer::Carried;
+use crate::layer::WireUnit;
 use crate::replay::Sync;
 
 /// Message words per block.
@@ -173,7 +173,7 @@ impl Block {
     }
 }
 
-impl Carried for Block {
+impl WireUnit for Block {
     fn bits(&self) -> u64 {
         Block::BITS
     }

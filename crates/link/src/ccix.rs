@@ -5,7 +5,7 @@
 //! their length. Message credits beyond those of packets are not modelled either, so the receiver must drain all
 //! circuits.
 
-use crate::layer::{Layer, Message, Refused, Shortage};
+use crate::layer::{Layer, Message, Rejection, Shortage};
 use crate::pcie::{self, Body, Packet, LINK_PACKET, POSTED};
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl Body for Bundle {
         self.bytes
     }
 
-    fn spoil(&mut self, bit: u64) {
+    fn corrupt(&mut self, bit: u64) {
         if let Some(message) = self.messages.first_mut() {
             message.label ^= 1 << (bit % 64);
         }
@@ -162,14 +162,14 @@ impl Layer for End {
         8 * u64::from(MESSAGE)
     }
 
-    fn send(&mut self, message: Message) -> Result<(), Refused> {
+    fn send(&mut self, message: Message) -> Result<(), Rejection> {
         let waiting = self.waiting.get_mut(usize::from(message.circuit));
-        let waiting = waiting.ok_or(Refused::Malformed)?;
+        let waiting = waiting.ok_or(Rejection::Malformed)?;
         if message.bytes > self.payload.saturating_sub(MESSAGE) {
-            return Err(Refused::Malformed);
+            return Err(Rejection::Malformed);
         }
         if waiting.len() >= self.fifo {
-            return Err(Refused::Full);
+            return Err(Rejection::Full);
         }
         waiting.push_back(message);
         self.waits += 1;
@@ -263,7 +263,7 @@ impl Layer for End {
         self.link.sender.replayed
     }
 
-    fn impossible(&self) -> u64 {
-        self.link.sender.impossible + self.link.overrun
+    fn protocol_errors(&self) -> u64 {
+        self.link.sender.protocol_errors + self.link.overrun
     }
 }

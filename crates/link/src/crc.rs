@@ -1,7 +1,7 @@
 //! Checksums: of whole words, and of the error pattern of a unit whose bits are not modelled.
 //!
 //! PCIe and CXL units carry messages instead of bits. A CRC is linear: the checksum of erroneous bits is the checksum
-//! of the correct bits XOR that of the error pattern. [`Wrong`] therefore decides exactly, from the flipped bits alone,
+//! of the correct bits XOR that of the error pattern. [`ErrorPattern`] therefore decides exactly, from the flipped bits alone,
 //! whether a receiver detects the error. Units without errors cost nothing.
 //!
 //! The polynomial of ECI's blocks is not published; Interlaken's burst CRC is assumed. The polynomial of small flits is
@@ -79,9 +79,9 @@ impl Checksum {
 
 /// Error pattern: the flipped bits of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wrong(Vec<u64>);
+pub struct ErrorPattern(Vec<u64>);
 
-impl Wrong {
+impl ErrorPattern {
     /// Flips a bit; flipping it again restores it.
     pub fn flip(&mut self, bit: u64) {
         match self.0.iter().position(|&wrong| wrong == bit) {
@@ -114,12 +114,12 @@ impl Wrong {
 
     /// True if the receiver of a unit of `bytes` bytes detects the error.
     #[inline]
-    pub fn is_seen(&self, bytes: u64, checksum: Checksum) -> bool {
-        !self.0.is_empty() && self.shows(bytes as usize, checksum)
+    pub fn is_detected(&self, bytes: u64, checksum: Checksum) -> bool {
+        !self.0.is_empty() && self.is_error_detected(bytes as usize, checksum)
     }
 
     #[cold]
-    fn shows(&self, bytes: usize, checksum: Checksum) -> bool {
+    fn is_error_detected(&self, bytes: usize, checksum: Checksum) -> bool {
         let [before, behind] = checksum.bare();
         let mut wrong = vec![0u8; bytes];
         for &bit in &self.0 {
@@ -136,7 +136,7 @@ impl Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bit_errors::Chance;
+    use crate::bit_errors::RandomGenerator;
 
     const ALL: [(Checksum, usize, u32, u64); 4] = [
         (Checksum::Packet, 152, 32, 0x04c1_1db7),
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn word_checksum_matches_its_definition() {
-        let mut chance = Chance::new(7);
+        let mut chance = RandomGenerator::new(7);
         for _ in 0..100 {
             let words: [u64; 8] = std::array::from_fn(|_| chance.next_u64());
             let bits =
@@ -174,7 +174,7 @@ mod tests {
     /// Compares with a receiver that has all bits: it computes the checksum of the received bits and compares.
     #[test]
     fn bit_errors_alone_decide_checksum_detection() {
-        let mut chance = Chance::new(11);
+        let mut chance = RandomGenerator::new(11);
         for (checksum, bytes, width, polynomial) in ALL {
             let [before, behind] = checksum.bare();
             let (first, last) = (8 * before, 8 * (bytes - behind) - width as usize);
@@ -187,7 +187,7 @@ mod tests {
                 for place in 0..width as usize {
                     bits[last + place] = own >> (width as usize - 1 - place) & 1 == 1;
                 }
-                let mut wrong = Wrong::default();
+                let mut wrong = ErrorPattern::default();
                 let mut flip = |bit: usize| {
                     wrong.flip(bit as u64);
                     bits[bit] ^= true;
@@ -209,7 +209,7 @@ mod tests {
                     bits[last + place] != (own >> (width as usize - 1 - place) & 1 == 1)
                 });
                 assert_eq!(
-                    wrong.is_seen(bytes as u64, checksum),
+                    wrong.is_detected(bytes as u64, checksum),
                     differs,
                     "{checksum:?}: {wrong:?}"
                 );
@@ -244,14 +244,14 @@ mod tests {
 
     #[test]
     fn framing_bits_are_checked_separately() {
-        let mut wrong = Wrong::default();
-        assert!(!wrong.is_seen(68, Checksum::SmallFlit));
+        let mut wrong = ErrorPattern::default();
+        assert!(!wrong.is_detected(68, Checksum::SmallFlit));
         wrong.flip(15);
-        assert!(wrong.is_seen(68, Checksum::SmallFlit));
+        assert!(wrong.is_detected(68, Checksum::SmallFlit));
         wrong.flip(15);
         assert!(wrong.is_empty());
         // Bytes of error correction are not covered.
         wrong.flip(8 * 255);
-        assert!(!wrong.is_seen(256, Checksum::LargeFlit));
+        assert!(!wrong.is_detected(256, Checksum::LargeFlit));
     }
 }

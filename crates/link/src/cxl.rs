@@ -5,9 +5,9 @@
 //! specification lists fewer combinations). Flits of both sizes are retried like ECI's blocks ([`crate::replay`]). The
 //! 6 bytes of forward error correction correct one wrong byte in each third of a flit.
 
-use crate::crc::{Checksum, Wrong};
+use crate::crc::{Checksum, ErrorPattern};
 use crate::lanes::Ratio;
-use crate::layer::{Carried, Layer, Message, Refused, Shortage};
+use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use crate::replay::{Next, Retry, Sync};
 use std::collections::VecDeque;
 
@@ -25,9 +25,9 @@ const SLOTS_OF_LINE: u32 = 4;
 /// Bits per slot.
 const SLOT: u32 = 128;
 /// Bytes of forward error correction at the end of a large flit.
-const MENDING: u64 = 6;
+const FEC_BYTES: u64 = 6;
 /// Limit of data slots owed for headers already sent. The header of another line may only leave below this limit.
-const PROMISED: u32 = 20;
+const MAX_OWED_SLOTS: u32 = 20;
 
 /// Flit format of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub struct Flit {
     data: u32,
     /// True if a message is complete with this flit. Simulation metadata, not transmitted.
     brings: bool,
-    wrong: Wrong,
+    wrong: ErrorPattern,
 }
 
 impl Default for Flit {
@@ -170,7 +170,7 @@ impl Default for Flit {
             messages: Vec::new(),
             data: 0,
             brings: false,
-            wrong: Wrong::default(),
+            wrong: ErrorPattern::default(),
         }
     }
 }
@@ -197,22 +197,22 @@ impl Flit {
         self.wrong.mend(|bit| {
             let mut its = wrong.iter().filter(|&&other| third(other) == third(bit));
             // The correction bytes carry no message, so errors in them have no effect.
-            bit / 8 >= self.flits.bytes() - MENDING || its.all(|other| other / 8 == bit / 8)
+            bit / 8 >= self.flits.bytes() - FEC_BYTES || its.all(|other| other / 8 == bit / 8)
         });
         self.wrong.bits().len() < before
     }
 
     /// True if the receiver detects the remaining bit errors.
-    fn is_seen(&self) -> bool {
+    fn is_detected(&self) -> bool {
         let checksum = match self.flits {
             Flits::Small => Checksum::SmallFlit,
             Flits::Large => Checksum::LargeFlit,
         };
-        self.wrong.is_seen(self.flits.bytes(), checksum)
+        self.wrong.is_detected(self.flits.bytes(), checksum)
     }
 
     /// Applies undetected bit errors to the contents.
-    fn spoil(&mut self) {
+    fn corrupt(&mut self) {
         for &bit in self.wrong.bits() {
             match self.messages.first_mut() {
                 Some(message) => message.label ^= 1 << (bit % 64),
@@ -222,7 +222,7 @@ impl Flit {
     }
 }
 
-impl Carried for Flit {
+impl WireUnit for Flit {
     fn bits(&self) -> u64 {
         8 * self.flits.bytes()
     }
@@ -283,7 +283,7 @@ pub struct End {
     waits: usize,
     credits: [u32; 3],
     /// Data slots owed for headers already sent.
-    promised: u32,
+    owed_slots: u32,
     /// Data slots sent so far; wraps around.
     left: u32,
     turn: usize,
@@ -322,7 +322,7 @@ impl End {
             waiting: Default::default(),
             waits: 0,
             credits: [0; 3],
-            promised: 0,
+            owed_slots: 0,
             left: 0,
             turn: 0,
             came: Default::default(),
@@ -346,7 +346,7 @@ impl End {
             let mut most = self.fits[slot][class].min(self.credits[class]);
             if class == usize::from(DATA) {
                 // A header may leave while fewer data slots than the limit are owed.
-                let left = PROMISED.saturating_sub(self.promised);
+                let left = MAX_OWED_SLOTS.saturating_sub(self.owed_slots);
                 most = most.min(left.div_ceil(SLOTS_OF_LINE));
             }
             let count = (most as usize).min(self.waiting[class].len());
@@ -356,7 +356,7 @@ impl End {
             self.credits[class] -= count as u32;
             self.waits -= count;
             match class == usize::from(DATA) {
-                true => self.promised += SLOTS_OF_LINE * count as u32,
+                true => self.owed_slots += SLOTS_OF_LINE * count as u32,
                 false => flit.brings = true,
             }
             for _ in 0..count {
@@ -370,7 +370,7 @@ impl End {
 
     /// Fills `slots` slots with owed data.
     fn fill(&mut self, flit: &mut Flit, slots: u32) {
-        self.promised -= slots;
+        self.owed_slots -= slots;
         flit.data += slots;
         let before = self.left / SLOTS_OF_LINE;
         self.left = self.left.wrapping_add(slots);
@@ -381,7 +381,7 @@ impl End {
     /// acknowledgement; `None` if nothing is due.
     fn pack(&mut self, ack: bool, flit: &mut Flit) -> Option<bool> {
         let flits = self.parameters.flits;
-        if flits == Flits::Small && self.promised >= 4 {
+        if flits == Flits::Small && self.owed_slots >= 4 {
             flit.kind = Kind::Data;
             self.fill(flit, 4);
             return Some(false);
@@ -389,7 +389,7 @@ impl End {
         if self.waits() {
             self.begin(flit, 0);
             for _ in 0..flits.whole_slots() {
-                if self.promised > 0 {
+                if self.owed_slots > 0 {
                     self.fill(flit, 1);
                 } else if !self.begin(flit, 1) {
                     break;
@@ -465,15 +465,15 @@ impl Layer for End {
         flits.header(side, message.circuit).unwrap_or(0).into()
     }
 
-    fn send(&mut self, message: Message) -> Result<(), Refused> {
+    fn send(&mut self, message: Message) -> Result<(), Rejection> {
         let Parameters { flits, side, .. } = self.parameters;
         let data = if message.circuit == DATA { LINE } else { 0 };
         if flits.header(side, message.circuit).is_none() || message.bytes != data {
-            return Err(Refused::Malformed);
+            return Err(Rejection::Malformed);
         }
         let waiting = &mut self.waiting[usize::from(message.circuit)];
         if waiting.len() >= self.parameters.fifo {
-            return Err(Refused::Full);
+            return Err(Rejection::Full);
         }
         waiting.push_back(message);
         self.waits += 1;
@@ -507,7 +507,11 @@ impl Layer for End {
 
     fn transmit(&mut self, flit: &mut Flit) {
         flit.clear(self.parameters.flits);
-        if let Some(ack) = self.retry.wants().and_then(|ack| self.pack(ack, flit)) {
+        if let Some(ack) = self
+            .retry
+            .ack_for_next_block()
+            .and_then(|ack| self.pack(ack, flit))
+        {
             return self.retry.enter(flit, ack);
         }
         match self.retry.transmit() {
@@ -525,9 +529,9 @@ impl Layer for End {
         }
     }
 
-    fn before_message(&self) -> (u64, u32) {
+    fn units_before_message(&self) -> (u64, u32) {
         // The data of a header in a small flit is complete with the next flit at the earliest.
-        let begins = self.promised == 0 && self.waits == self.waiting[usize::from(DATA)].len();
+        let begins = self.owed_slots == 0 && self.waits == self.waiting[usize::from(DATA)].len();
         let small = self.parameters.flits == Flits::Small;
         (u64::from(small && begins), 0)
     }
@@ -543,11 +547,11 @@ impl Layer for End {
     fn receive(&mut self, flit: &mut Flit) {
         if !flit.wrong.is_empty() {
             let mended = flit.mend();
-            if flit.is_seen() {
+            if flit.is_detected() {
                 return self.retry.damaged();
             }
             self.mended += u64::from(mended);
-            flit.spoil();
+            flit.corrupt();
         }
         match flit.kind {
             Kind::Idle => {}
@@ -578,7 +582,7 @@ impl Layer for End {
 
     #[inline]
     fn waits(&self) -> bool {
-        self.promised > 0 || self.waits > 0
+        self.owed_slots > 0 || self.waits > 0
     }
 
     fn is_settled(&self) -> bool {
@@ -619,8 +623,8 @@ impl Layer for End {
         self.retry.sender.replayed
     }
 
-    fn impossible(&self) -> u64 {
-        self.retry.sender.impossible + self.overrun
+    fn protocol_errors(&self) -> u64 {
+        self.retry.sender.protocol_errors + self.overrun
     }
 }
 

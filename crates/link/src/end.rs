@@ -1,10 +1,10 @@
 //! One end of an ECI link: circuits with credits, packed into blocks with replay.
 
 use crate::block::{Circuits, SLOTS};
-use crate::layer::{Layer, Message, Refused, Shortage};
+use crate::layer::{Layer, Message, Rejection, Shortage};
 use crate::replay::{Next, Retry};
 pub use crate::words::LONGEST;
-use crate::words::{First, Messages};
+use crate::words::{MessageSummary, Messages};
 use crate::{Block, Control};
 
 /// Number of circuits. The last one carries link management and needs no credits.
@@ -14,7 +14,7 @@ pub const WORDS_PER_CREDIT: u32 = 8;
 /// Clock frequency of the receiver, in Hz.
 pub const CLOCK: u64 = 322_265_625;
 /// Words per clock that the receiver takes from each circuit with data.
-pub const DRAINED: u32 = 3;
+pub const WORDS_PER_CLOCK: u32 = 3;
 const CREDITED: usize = CIRCUITS - 1;
 
 /// Parameters of an end.
@@ -46,7 +46,20 @@ impl Parameters {
         fifo: 4 * LONGEST,
         patience: 256,
         drain: [
-            7, 7, DRAINED, DRAINED, DRAINED, DRAINED, 7, 7, 7, 7, 7, 7, 7, 7,
+            7,
+            7,
+            WORDS_PER_CLOCK,
+            WORDS_PER_CLOCK,
+            WORDS_PER_CLOCK,
+            WORDS_PER_CLOCK,
+            7,
+            7,
+            7,
+            7,
+            7,
+            7,
+            7,
+            7,
         ],
         words: eci_words,
     };
@@ -85,7 +98,7 @@ pub struct End {
     /// Circuits whose receive buffer starts with a complete message, as a bit set.
     come: u32,
     /// Receiver clocks to take a message, by circuit and length in words.
-    paces: [[u8; LONGEST + 1]; CIRCUITS],
+    clocks_to_take: [[u8; LONGEST + 1]; CIRCUITS],
     /// Words received into a full buffer: the partner sent without credit.
     pub overrun: u64,
 }
@@ -108,7 +121,7 @@ impl End {
                 .fold(0, |due, circuit| due | 1 << circuit),
             high_next: false,
             come: 0,
-            paces: parameters.drain.map(|drain| {
+            clocks_to_take: parameters.drain.map(|drain| {
                 std::array::from_fn(|words| words.div_ceil(drain.max(1) as usize) as u8)
             }),
             overrun: 0,
@@ -132,8 +145,8 @@ impl End {
     ///
     /// # Errors
     /// The transmit queue is full, or the message is invalid for this circuit.
-    pub fn send(&mut self, circuit: u8, words: &[u64]) -> Result<(), Refused> {
-        let header = *words.first().ok_or(Refused::Malformed)?;
+    pub fn send(&mut self, circuit: u8, words: &[u64]) -> Result<(), Rejection> {
+        let header = *words.first().ok_or(Rejection::Malformed)?;
         self.admit(circuit, header, words.len())?;
         self.waiting[usize::from(circuit)].push(words);
         Ok(())
@@ -141,7 +154,7 @@ impl End {
 
     /// Checks a message and reserves queue space for it.
     #[inline]
-    fn admit(&mut self, circuit: u8, header: u64, words: usize) -> Result<(), Refused> {
+    fn admit(&mut self, circuit: u8, header: u64, words: usize) -> Result<(), Rejection> {
         let place = usize::from(circuit);
         let needs = self
             .parameters
@@ -150,10 +163,10 @@ impl End {
             .map_or(LONGEST, |&n| n as usize);
         let fits = place < CIRCUITS && words <= needs.min(LONGEST);
         if !fits || (self.parameters.words)(circuit, header) != words {
-            return Err(Refused::Malformed);
+            return Err(Rejection::Malformed);
         }
         if self.room(circuit) < words {
-            return Err(Refused::Full);
+            return Err(Rejection::Full);
         }
         self.waiting_words += words;
         self.filled |= 1 << place;
@@ -220,7 +233,7 @@ impl End {
             if first.left > went {
                 self.leaving = Some(circuit);
             } else {
-                let its = self.paces[usize::from(circuit)][first.all];
+                let its = self.clocks_to_take[usize::from(circuit)][first.all];
                 clocks = if clocks == 0 { its } else { its.min(clocks) };
             }
         }
@@ -320,12 +333,12 @@ impl End {
         if !self.buffers[usize::from(circuit)].has_whole() {
             self.come &= !(1 << circuit);
         }
-        self.owe(circuit.into(), words as u32);
+        self.add_owed(circuit.into(), words as u32);
     }
 
     /// Adds `words` to the space to be returned to the partner as credits.
     #[inline]
-    fn owe(&mut self, circuit: usize, words: u32) {
+    fn add_owed(&mut self, circuit: usize, words: u32) {
         if let Some(owed) = self.owed.get_mut(circuit) {
             *owed += words;
             self.due |= u32::from(*owed >= WORDS_PER_CREDIT) << circuit;
@@ -365,7 +378,7 @@ impl End {
 
 /// Converts to the common message type of all links.
 #[inline]
-fn message(circuit: u8, first: First) -> Message {
+fn message(circuit: u8, first: MessageSummary) -> Message {
     Message {
         circuit,
         bytes: 8 * (first.all - 1) as u16,
@@ -402,10 +415,10 @@ impl Layer for End {
     }
 
     #[inline]
-    fn send(&mut self, message: Message) -> Result<(), Refused> {
+    fn send(&mut self, message: Message) -> Result<(), Rejection> {
         let quarters = usize::from(message.bytes) / 32;
         if !message.bytes.is_multiple_of(32) || quarters > 4 || message.label >> 40 != 0 {
-            return Err(Refused::Malformed);
+            return Err(Rejection::Malformed);
         }
         let header = ((1 << quarters) - 1) << 46 | message.label;
         let words = 1 + 4 * quarters;
@@ -435,7 +448,7 @@ impl Layer for End {
     #[inline]
     fn clocks(&self, message: &Message) -> u32 {
         let words = usize::from(message.bytes) / 8 + 1;
-        self.paces[usize::from(message.circuit)][words.min(LONGEST)].into()
+        self.clocks_to_take[usize::from(message.circuit)][words.min(LONGEST)].into()
     }
 
     #[inline]
@@ -454,7 +467,7 @@ impl Layer for End {
     #[inline]
     fn transmit(&mut self, block: &mut Block) {
         *block = Block::default();
-        if let Some(ack) = self.retry.wants() {
+        if let Some(ack) = self.retry.ack_for_next_block() {
             if self.pack(ack, block) {
                 return self.retry.enter(block, ack);
             }
@@ -476,7 +489,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn before_message(&self) -> (u64, u32) {
+    fn units_before_message(&self) -> (u64, u32) {
         // A partly sent message is completed before others; otherwise the shortest first message may be next.
         let mut circuits = match self.leaving {
             Some(circuit) => 1 << circuit,
@@ -489,7 +502,7 @@ impl Layer for End {
             if let Some(first) = self.waiting[circuit].first() {
                 least = least.min(first.left);
                 if first.left == self.waiting_words {
-                    clocks = self.paces[circuit][first.all].into();
+                    clocks = self.clocks_to_take[circuit][first.all].into();
                 }
             }
         }
@@ -561,7 +574,7 @@ impl Layer for End {
         self.retry.sender.replayed
     }
 
-    fn impossible(&self) -> u64 {
-        self.retry.sender.impossible + self.overrun
+    fn protocol_errors(&self) -> u64 {
+        self.retry.sender.protocol_errors + self.overrun
     }
 }

@@ -13,7 +13,7 @@ pub struct Message {
 
 /// Reason why a message is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum Rejection {
     /// The transmit queue is full; retry later.
     Full,
     /// The circuit does not exist, has no such messages, or the message exceeds the partner's buffer.
@@ -30,7 +30,7 @@ pub struct Shortage {
 }
 
 /// Unit of transmission on the wires. The default value is an empty slot for one.
-pub trait Carried: Clone + Default {
+pub trait WireUnit: Clone + Default {
     /// Bits before line coding.
     fn bits(&self) -> u64;
     /// Flips a bit.
@@ -45,7 +45,7 @@ pub trait Carried: Clone + Default {
 /// One end of a link. Time advances by units sent: the driver requests a unit whenever the lanes are free.
 pub trait Layer {
     /// Unit of transmission.
-    type Unit: Carried;
+    type Unit: WireUnit;
     /// Names of the circuits on which this end sends.
     fn circuits(&self) -> &'static [&'static str];
     /// Bits of a message without its data.
@@ -54,7 +54,7 @@ pub trait Layer {
     ///
     /// # Errors
     /// The transmit queue is full, or the message is invalid for this circuit.
-    fn send(&mut self, message: Message) -> Result<(), Refused>;
+    fn send(&mut self, message: Message) -> Result<(), Rejection>;
     /// Circuits with received messages, as a bit set. [`Layer::take`] returns nothing on the others.
     fn come(&self) -> u32;
     /// Words or messages queued on a circuit, to compare two parallel links.
@@ -74,7 +74,7 @@ pub trait Layer {
     fn idle_units(&self) -> u64;
     /// If messages are queued: minimum units before the one that completes a message, and minimum receiver clocks to
     /// take that message.
-    fn before_message(&self) -> (u64, u32) {
+    fn units_before_message(&self) -> (u64, u32) {
         (0, 0)
     }
     /// Bits of an idle unit.
@@ -101,5 +101,5 @@ pub trait Layer {
     /// Units resent.
     fn replayed(&self) -> u64;
     /// Protocol errors: messages without credit, and acknowledgements of units never sent.
-    fn impossible(&self) -> u64;
+    fn protocol_errors(&self) -> u64;
 }

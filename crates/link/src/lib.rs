@@ -1,7 +1,7 @@
 //! Link layers as state machines: lanes and rates, blocks, credits, and replay after bit errors.
 //!
 //! All endpoints implement [`Layer`] and send a sequence of
-//! [`layer::Carried`] units: ECI blocks ([`End`]), PCIe packets ([`pcie::End`]), packets of CCIX over PCIe
+//! [`layer::WireUnit`] units: ECI blocks ([`End`]), PCIe packets ([`pcie::End`]), packets of CCIX over PCIe
 //! ([`ccix::End`]), and CXL flits ([`cxl::End`]).
 //!
 //! The driver of two ends decides when a unit leaves and arrives. It calls [`Layer::transmit`] whenever the lanes are
@@ -53,6 +53,6 @@ mod words;
 pub use block::{Block, Control};
 pub use end::{End, Parameters};
 pub use lanes::{Lanes, Ratio};
-pub use layer::{Layer, Message, Refused, Shortage};
+pub use layer::{Layer, Message, Rejection, Shortage};
 pub use pair::Balance;
 pub use testbench::Testbench;

@@ -88,7 +88,7 @@ pub const DMA_WAY: u64 = 150;
 /// Bytes of a descriptor: assumed.
 pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.
-pub const DMA_MOST: u64 = 1 << 20;
+pub const MAX_DMA_BYTES: u64 = 1 << 20;
 /// Minimum bytes of all transfers in a throughput run.
 const DMA_RUN: u64 = 1 << 22;
 
@@ -235,7 +235,10 @@ impl LinkConfig {
             }
         }
         debug_assert_eq!(
-            drive.traffic.each_ref().map(|traffic| traffic.astray),
+            drive
+                .traffic
+                .each_ref()
+                .map(|traffic| traffic.out_of_sequence),
             [0; 2]
         );
         let (data, since) = from.unwrap_or_default();
@@ -280,7 +283,7 @@ impl LinkConfig {
             words_per_second * f64::from(words - 1) / f64::from(words) / lanes.blocks().value()
         };
         let messages = lanes.messages().value();
-        let paced = end::DRAINED as f64 * 8.0 * end::CLOCK as f64;
+        let paced = end::WORDS_PER_CLOCK as f64 * 8.0 * end::CLOCK as f64;
         let flows = [
             ("answers, lines of both parities", &[4, 5][..], messages),
             ("answers, lines of one parity", &[4], messages.min(paced)),
@@ -315,7 +318,7 @@ impl LinkConfig {
         })
     }
 
-    /// DMA transfers of `bytes` bytes, 1 to [`DMA_MOST`], to the device and to the host. `None` for links other than
+    /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host. `None` for links other than
     /// PCIe.
     pub fn transfers(&self, bytes: u64) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
@@ -422,7 +425,7 @@ impl LinkConfig {
                             answers.extend(completer.answer(request));
                         }
                     }
-                    hand_over(end, answers);
+                    submit_messages(end, answers);
                 }
             }
         })
@@ -465,7 +468,7 @@ impl LinkConfig {
 }
 
 /// Submits messages until the transmit queue is full.
-fn hand_over(end: &mut pcie::End<Message>, messages: &mut VecDeque<Message>) {
+fn submit_messages(end: &mut pcie::End<Message>, messages: &mut VecDeque<Message>) {
     while let Some(&message) = messages.front() {
         if end.send(message).is_err() {
             return;
@@ -498,9 +501,9 @@ impl Reader {
         if self.requests.is_empty() {
             self.requests.extend(self.requester.next_request());
         }
-        hand_over(end, &mut self.requests);
+        submit_messages(end, &mut self.requests);
         while let Some(completion) = end.take(COMPLETIONS) {
-            traffic.astray += u64::from(self.requester.complete(completion).is_err());
+            traffic.out_of_sequence += u64::from(self.requester.complete(completion).is_err());
             traffic.data += u64::from(completion.bytes);
         }
     }

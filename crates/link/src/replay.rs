@@ -18,7 +18,7 @@ pub const BLOCKS_PER_ACK: u64 = 8;
 pub struct Sender<B> {
     kept: VecDeque<B>,
     /// True if new blocks are not kept.
-    forgets: bool,
+    has_replay_disabled: bool,
     /// Number of the oldest unacknowledged block.
     base: u64,
     /// Number of the next block to send.
@@ -31,21 +31,21 @@ pub struct Sender<B> {
     /// Blocks resent.
     pub replayed: u64,
     /// Acknowledgements of blocks never sent, caused by undetected errors.
-    pub impossible: u64,
+    pub protocol_errors: u64,
 }
 
 impl<B> Default for Sender<B> {
     fn default() -> Sender<B> {
         Sender {
             kept: VecDeque::new(),
-            forgets: false,
+            has_replay_disabled: false,
             base: 0,
             next: 0,
             top: 0,
             by_bits: 0,
             announce: false,
             replayed: 0,
-            impossible: 0,
+            protocol_errors: 0,
         }
     }
 }
@@ -64,7 +64,7 @@ impl<B: Clone> Sender<B> {
     }
 
     #[inline]
-    fn is_going_back(&self) -> bool {
+    fn is_resending(&self) -> bool {
         self.next < self.top
     }
 
@@ -77,7 +77,7 @@ impl<B: Clone> Sender<B> {
     #[inline]
     pub fn keep(&mut self, block: &B) {
         debug_assert!(self.has_room());
-        if !self.forgets {
+        if !self.has_replay_disabled {
             self.kept.push_back(block.clone());
         }
         self.top += 1;
@@ -86,7 +86,7 @@ impl<B: Clone> Sender<B> {
 
     /// Stops keeping new blocks, because nothing will be lost. They are only counted.
     pub fn forget(&mut self) {
-        self.forgets = true;
+        self.has_replay_disabled = true;
     }
 
     /// Returns the next block to resend, if any.
@@ -106,7 +106,7 @@ impl<B: Clone> Sender<B> {
     #[inline]
     fn acknowledged(&mut self, to: u64) {
         if to > self.top {
-            self.impossible += 1;
+            self.protocol_errors += 1;
         } else if to > self.base {
             for _ in self.base..to.min(self.base + self.kept.len() as u64) {
                 self.kept.pop_front();
@@ -234,7 +234,7 @@ pub struct Retry<B> {
     told: u64,
     answer: bool,
     /// Slots since the last request or, without one, since the last new block.
-    quiet: u32,
+    idle_interval: u32,
     patience: u32,
     request: bool,
 }
@@ -248,7 +248,7 @@ impl<B: Clone> Retry<B> {
             acks_sent: 0,
             told: 0,
             answer: false,
-            quiet: 0,
+            idle_interval: 0,
             patience,
             request: false,
         }
@@ -275,17 +275,21 @@ impl<B: Clone> Retry<B> {
     }
 
     #[inline]
-    fn is_late(&self) -> bool {
-        self.quiet.saturating_add(1) >= self.patience
+    fn is_timed_out(&self) -> bool {
+        self.idle_interval.saturating_add(1) >= self.patience
     }
 
     /// Number of idle slots before the next slot that is not idle, if nothing arrives and no new block is sent.
     #[inline]
     pub fn idle_slots(&self) -> u64 {
-        if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_going_back() {
+        if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_resending() {
             0
         } else if self.receiver.is_lost() || !self.sender.is_settled() {
-            u64::from(self.patience.saturating_sub(1).saturating_sub(self.quiet))
+            u64::from(
+                self.patience
+                    .saturating_sub(1)
+                    .saturating_sub(self.idle_interval),
+            )
         } else {
             u64::MAX
         }
@@ -294,39 +298,39 @@ impl<B: Clone> Retry<B> {
     /// Accounts for `slots` idle slots.
     pub fn skip(&mut self, slots: u64) {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        self.quiet = self.quiet.saturating_add(slots);
+        self.idle_interval = self.idle_interval.saturating_add(slots);
     }
 
     #[inline]
     fn must_sync(&self) -> bool {
-        self.request || self.sender.announce || (self.is_late() && self.receiver.is_lost())
+        self.request || self.sender.announce || (self.is_timed_out() && self.receiver.is_lost())
     }
 
     /// Returns whether an acknowledgement is due, if a new block may use the next slot. The block may carry it.
     #[inline]
-    pub fn wants(&self) -> Option<bool> {
+    pub fn ack_for_next_block(&self) -> Option<bool> {
         (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())
     }
 
-    /// Enters a new block into the next slot, after [`Retry::wants`]. `ack` states whether it carries an
+    /// Enters a new block into the next slot, after [`Retry::ack_for_next_block`]. `ack` states whether it carries an
     /// acknowledgement.
     #[inline]
     pub fn enter(&mut self, block: &B, ack: bool) {
         self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
         self.sender.keep(block);
-        self.quiet = match self.receiver.is_lost() {
-            true => self.quiet.saturating_add(1),
+        self.idle_interval = match self.receiver.is_lost() {
+            true => self.idle_interval.saturating_add(1),
             false => 0,
         };
     }
 
     /// Returns the transmission for the next slot, if no new block uses it.
     pub fn transmit(&mut self) -> Next<B> {
-        let late = self.is_late();
+        let late = self.is_timed_out();
         if self.must_sync() {
             return self.sync();
         }
-        self.quiet = self.quiet.saturating_add(1);
+        self.idle_interval = self.idle_interval.saturating_add(1);
         if let Some(block) = self.sender.again() {
             return Next::Block(block);
         }
@@ -347,7 +351,7 @@ impl<B: Clone> Retry<B> {
         self.sender.announce = false;
         self.answer = false;
         self.told = self.receiver.taken();
-        self.quiet = 0;
+        self.idle_interval = 0;
         Next::Sync(sync)
     }
 

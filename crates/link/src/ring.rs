@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn ring_matches_vecdeque() {
-        let mut chance = crate::bit_errors::Chance::new(5);
+        let mut chance = crate::bit_errors::RandomGenerator::new(5);
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         for number in 0..20_000u64 {
             match chance.below(64) {

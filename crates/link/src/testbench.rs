@@ -1,7 +1,7 @@
 //! Test bench: two ends with lanes between them, driven at the rate of the lanes, and self-checking traffic.
 
 use crate::bit_errors::Noise;
-use crate::layer::{Carried, Layer, Message};
+use crate::layer::{Layer, Message, WireUnit};
 use crate::ring::Ring;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub struct Wire<U> {
     arrives: u64,
     /// Arrival time of each unit that completes a message, with the minimum time in receiver clocks to take that
     /// message.
-    bringing: Ring<(u64, u32)>,
+    completion_times: Ring<(u64, u32)>,
     /// Bit errors.
     pub noise: Noise,
     /// True once units in flight have been lost.
@@ -40,7 +40,7 @@ pub struct Wire<U> {
     pub idle: u64,
 }
 
-impl<U: Carried> Wire<U> {
+impl<U: WireUnit> Wire<U> {
     fn new(lanes: u32, delay: u64, noise: Noise, idle_bits: u64) -> Wire<U> {
         let mut wire = Wire {
             lanes,
@@ -48,7 +48,7 @@ impl<U: Carried> Wire<U> {
             free: 0,
             under_way: Ring::default(),
             arrives: u64::MAX,
-            bringing: Ring::default(),
+            completion_times: Ring::default(),
             noise,
             lost: false,
             idle_bits,
@@ -79,7 +79,8 @@ impl<U: Carried> Wire<U> {
             *arrives = self.free + self.delay;
             self.arrives = self.arrives.min(*arrives);
             if let Some(clocks) = unit.brings() {
-                self.bringing.push_with(|place| *place = (*arrives, clocks));
+                self.completion_times
+                    .push_with(|place| *place = (*arrives, clocks));
             }
         });
     }
@@ -88,7 +89,7 @@ impl<U: Carried> Wire<U> {
     fn clear(&mut self) {
         self.under_way.clear();
         self.arrives = u64::MAX;
-        self.bringing.clear();
+        self.completion_times.clear();
     }
 
     /// Returns the arriving unit, and whether it may complete a message. The unit stays in flight until
@@ -102,7 +103,7 @@ impl<U: Carried> Wire<U> {
         // Check this before bit errors change the contents.
         let mut brings = unit.brings().is_some();
         if brings {
-            self.bringing.drop_front();
+            self.completion_times.drop_front();
         }
         if unit.is_idle() {
             self.idle += bits;
@@ -134,7 +135,7 @@ pub struct Traffic {
     /// Bits of headers received.
     pub headers: u64,
     /// Messages received out of sequence.
-    pub astray: u64,
+    pub out_of_sequence: u64,
 }
 
 impl Traffic {
@@ -187,7 +188,7 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
     /// Considers a message that is complete at tick `whole`, unless that is `u64::MAX`. Returns the tick at which it is
     /// taken.
     #[inline]
-    fn meet(&mut self, whole: u64, clocks: u32) -> u64 {
+    fn consider(&mut self, whole: u64, clocks: u32) -> u64 {
         let tick = whole.saturating_add(u64::from(clocks) * self.clock);
         if tick < self.bound() && whole < u64::MAX {
             self.tick = self.tick.min(tick);
@@ -204,14 +205,14 @@ struct EndView<'a, L: Layer> {
     into: &'a mut Wire<L::Unit>,
     leaves: &'a mut Option<u64>,
     whole: &'a mut [u64; 16],
-    awake: bool,
+    is_sending_idle_units: bool,
 }
 
 impl<L: Layer> EndView<'_, L> {
     /// True if idle units are skipped.
     #[inline]
-    fn skips(&self) -> bool {
-        self.out.noise.is_silent() && !self.awake
+    fn is_skipping(&self) -> bool {
+        self.out.noise.is_silent() && !self.is_sending_idle_units
     }
 
     /// Time of the next departure that is not skipped.
@@ -221,7 +222,7 @@ impl<L: Layer> EndView<'_, L> {
             Some(leaves) => leaves,
             None => {
                 let mut leaves = self.out.free;
-                if self.skips() {
+                if self.is_skipping() {
                     leaves = match self.end.idle_units() {
                         0 => leaves,
                         u64::MAX => u64::MAX,
@@ -243,7 +244,7 @@ impl<L: Layer> EndView<'_, L> {
     /// Skips the idle units that started before `now`.
     #[inline]
     fn catch_up(&mut self, now: u64) {
-        if self.out.free < now && self.skips() {
+        if self.out.free < now && self.is_skipping() {
             let past = now - self.out.free;
             // Usually there is at most one, and a division costs as much as the rest of this function.
             let units = match past <= self.out.idle_ticks {
@@ -329,7 +330,7 @@ pub struct Testbench<L: Layer> {
     pub now: u64,
     /// If true, idle units are sent one by one, as on real wires. Otherwise they are skipped on lanes without bit
     /// errors, with identical results. Must be set before the first event.
-    pub awake: bool,
+    pub is_sending_idle_units: bool,
 }
 
 impl<L: Layer> Testbench<L> {
@@ -346,7 +347,7 @@ impl<L: Layer> Testbench<L> {
             whole: [[0; 16]; 2],
             traffic: Default::default(),
             now: 0,
-            awake: false,
+            is_sending_idle_units: false,
         }
     }
 
@@ -398,7 +399,7 @@ impl<L: Layer> Testbench<L> {
             into,
             leaves: &mut self.leaves[side],
             whole: &mut self.whole[side],
-            awake: self.awake,
+            is_sending_idle_units: self.is_sending_idle_units,
         }
     }
 
@@ -434,7 +435,7 @@ impl<L: Layer> Testbench<L> {
 
     /// Time at which the first message of a circuit was complete, if this was after the previous message was taken.
     #[inline]
-    pub fn whole_at(&self, side: usize, circuit: u8) -> u64 {
+    pub fn message_completion_time(&self, side: usize, circuit: u8) -> u64 {
         self.whole[side][usize::from(circuit) % 16]
     }
 
@@ -451,42 +452,44 @@ impl<L: Layer> Testbench<L> {
             let wire = &self.wires[from];
             if anything {
                 let comes = match wire.arrives {
-                    u64::MAX => self.leaves_and_comes(from, 0),
+                    u64::MAX => self.arrival_after(from, 0),
                     arrives => arrives,
                 };
-                earliest.meet(comes, 0);
+                earliest.consider(comes, 0);
                 continue;
             }
             // A later message that is taken before an earlier one must need fewer clocks.
             let mut before = u64::MAX;
-            for place in 0..wire.bringing.len() {
-                let Some(&(arrives, clocks)) = wire.bringing.get(place) else {
+            for place in 0..wire.completion_times.len() {
+                let Some(&(arrives, clocks)) = wire.completion_times.get(place) else {
                     break;
                 };
                 if arrives >= before.min(earliest.bound()) {
                     break;
                 }
-                before = before.min(earliest.meet(arrives, clocks));
+                before = before.min(earliest.consider(arrives, clocks));
             }
             let may_be_lost = wire.lost || !wire.noise.is_silent();
             let end = &self.ends[from];
             // Nothing is queued, and no resent unit can complete a message before those in flight.
-            if !end.waits() && (!may_be_lost || !wire.bringing.is_empty() || end.is_settled()) {
+            if !end.waits()
+                && (!may_be_lost || !wire.completion_times.is_empty() || end.is_settled())
+            {
                 continue;
             }
-            if self.leaves_and_comes(from, 0) >= before.min(earliest.bound()) {
+            if self.arrival_after(from, 0) >= before.min(earliest.bound()) {
                 continue;
             }
             let (units, clocks) = match may_be_lost {
                 true => (0, 0),
-                false => self.ends[from].before_message(),
+                false => self.ends[from].units_before_message(),
             };
-            earliest.meet(self.leaves_and_comes(from, units), clocks);
+            earliest.consider(self.arrival_after(from, units), clocks);
         }
     }
 
     /// Arrival time of the unit after the next `units` ones from a side, if none is longer than an idle unit.
-    fn leaves_and_comes(&mut self, from: usize, units: u64) -> u64 {
+    fn arrival_after(&mut self, from: usize, units: u64) -> u64 {
         let leaves = self.at(from).departure();
         let wire = &self.wires[from];
         leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
@@ -524,13 +527,13 @@ impl<L: Layer> Testbench<L> {
     pub fn step(&mut self) -> bool {
         let (what, time) = self.next();
         if time < u64::MAX {
-            self.happens(what, time);
+            self.handle_event(what, time);
         }
         time < u64::MAX
     }
 
     #[inline]
-    fn happens(&mut self, what: LinkEvent, time: u64) {
+    fn handle_event(&mut self, what: LinkEvent, time: u64) {
         self.now = self.now.max(time);
         let now = self.now;
         match what {
@@ -603,7 +606,8 @@ impl<L: Layer> Testbench<L> {
             while let Some(message) = self.ends_mut()[1 - from].take(circuit) {
                 let traffic = &mut self.traffic[from];
                 let next = &mut traffic.came[usize::from(circuit)];
-                traffic.astray += u64::from(message.circuit != circuit || message.label != *next);
+                traffic.out_of_sequence +=
+                    u64::from(message.circuit != circuit || message.label != *next);
                 *next += 1;
                 traffic.data += u64::from(message.bytes);
                 traffic.headers += self.ends[from].header_bits(&message);
@@ -612,12 +616,12 @@ impl<L: Layer> Testbench<L> {
     }
 
     /// True if no message is missing, repeated or out of order, and no credit is lost.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         let [first, second] = &self.ends;
         self.traffic
             .iter()
-            .all(|traffic| traffic.sent == traffic.came && traffic.astray == 0)
-            && self.ends.iter().all(|end| end.impossible() == 0)
+            .all(|traffic| traffic.sent == traffic.came && traffic.out_of_sequence == 0)
+            && self.ends.iter().all(|end| end.protocol_errors() == 0)
             && first.shortages(second).is_empty()
             && second.shortages(first).is_empty()
     }
@@ -629,7 +633,7 @@ impl<L: Layer> Testbench<L> {
             self.step();
             self.drain(0);
             self.drain(1);
-            self.ends.iter().all(Layer::is_at_rest) && self.is_whole()
+            self.ends.iter().all(Layer::is_at_rest) && self.is_intact()
         })
     }
 }

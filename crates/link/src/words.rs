@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 pub const LONGEST: usize = 17;
 
 /// A message that may be partly received and partly sent or taken.
-struct Held {
+struct PartialMessage {
     header: u64,
     /// Words after the header; `None` if all are 0, to avoid copies where only sizes matter.
     others: Option<Box<[u64; LONGEST - 1]>>,
@@ -16,10 +16,10 @@ struct Held {
     gone: u8,
 }
 
-impl Held {
+impl PartialMessage {
     #[inline]
-    fn new(header: u64, all: usize) -> Held {
-        Held {
+    fn new(header: u64, all: usize) -> PartialMessage {
+        PartialMessage {
             header,
             others: None,
             all: all as u8,
@@ -54,7 +54,7 @@ impl Held {
 
 /// Summary of the first message of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct First {
+pub(crate) struct MessageSummary {
     /// Header word.
     pub header: u64,
     /// Number of words in total, and not yet removed (received or not).
@@ -64,10 +64,10 @@ pub(crate) struct First {
     pub whole: bool,
 }
 
-impl First {
+impl MessageSummary {
     #[inline]
-    fn of(held: &Held) -> First {
-        First {
+    fn of(held: &PartialMessage) -> MessageSummary {
+        MessageSummary {
             header: held.header,
             all: held.all.into(),
             left: usize::from(held.all - held.gone),
@@ -79,7 +79,7 @@ impl First {
 /// Messages of one circuit. All but the last are complete, and only the first may be partly removed.
 #[derive(Default)]
 pub(crate) struct Messages {
-    held: VecDeque<Held>,
+    held: VecDeque<PartialMessage>,
     words: usize,
 }
 
@@ -92,8 +92,8 @@ impl Messages {
 
     /// Summary of the first message, if any.
     #[inline]
-    pub fn first(&self) -> Option<First> {
-        self.held.front().map(First::of)
+    pub fn first(&self) -> Option<MessageSummary> {
+        self.held.front().map(MessageSummary::of)
     }
 
     /// True if the first message is complete.
@@ -110,7 +110,7 @@ impl Messages {
         let Some((&header, others)) = words.split_first() else {
             return;
         };
-        let mut held = Held::new(header, words.len());
+        let mut held = PartialMessage::new(header, words.len());
         held.extend(others);
         self.held.push_back(held);
         self.words += words.len();
@@ -119,7 +119,7 @@ impl Messages {
     /// Appends a complete message whose words after the header are 0.
     #[inline]
     pub fn push_blank(&mut self, header: u64, words: usize) {
-        let mut held = Held::new(header, words);
+        let mut held = PartialMessage::new(header, words);
         held.come = held.all;
         self.held.push_back(held);
         self.words += words;
@@ -139,7 +139,7 @@ impl Messages {
                 }
                 _ => {
                     let all = of(first).clamp(1, LONGEST);
-                    self.held.push_back(Held::new(first, all));
+                    self.held.push_back(PartialMessage::new(first, all));
                     words = &words[1..];
                 }
             }
@@ -149,9 +149,9 @@ impl Messages {
     /// Removes words of the first message, at most as many as `places` (which must be zero) has room for, and removes
     /// the message with its last word. Returns the summary before, and the number of words removed.
     #[inline]
-    pub fn leave(&mut self, places: &mut [u64]) -> Option<(First, usize)> {
+    pub fn leave(&mut self, places: &mut [u64]) -> Option<(MessageSummary, usize)> {
         let held = self.held.front_mut()?;
-        let first = First::of(held);
+        let first = MessageSummary::of(held);
         let count = places.len().min((held.come - held.gone).into());
         held.copy(&mut places[..count]);
         held.gone += count as u8;
@@ -164,7 +164,7 @@ impl Messages {
 
     /// Removes the first message, if it is complete.
     #[inline]
-    pub fn take(&mut self) -> Option<First> {
+    pub fn take(&mut self) -> Option<MessageSummary> {
         let first = self.first().filter(|first| first.whole)?;
         self.words -= first.left;
         self.held.pop_front();
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn words_arrive_and_leave_in_pieces_of_any_size() {
-        let mut chance = crate::bit_errors::Chance::new(3);
+        let mut chance = crate::bit_errors::RandomGenerator::new(3);
         let sizes: Vec<usize> = (0..500)
             .map(|_| 1 + chance.below(LONGEST as u64) as usize)
             .collect();

@@ -2,9 +2,9 @@
 
 mod common;
 
-use cohkit_link::bit_errors::{Chance, Noise};
+use cohkit_link::bit_errors::{Noise, RandomGenerator};
 
-use cohkit_link::{Block, Control, End, Layer, Parameters, Refused, Shortage};
+use cohkit_link::{Block, Control, End, Layer, Parameters, Rejection, Shortage};
 use common::{message, seeds, Link, SeedReport};
 
 #[test]
@@ -15,7 +15,7 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
             "faults",
             "bit_errors_preserve_exactly_once_in_order_delivery",
         );
-        let mut chance = Chance::new(seed);
+        let mut chance = RandomGenerator::new(seed);
         let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
         let mut link = Link::new(chance.below(60) as usize, rate, seed);
         for _ in 0..3000 {
@@ -26,7 +26,7 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
         for end in 0..2 {
             assert_eq!(link.ends[end].shortages(&link.ends[1 - end]), []);
             assert_eq!(link.ends[end].overrun, 0);
-            assert_eq!(link.ends[end].retry.sender.impossible, 0);
+            assert_eq!(link.ends[end].retry.sender.protocol_errors, 0);
             assert_eq!(
                 link.wires[end].damaged,
                 link.ends[1 - end].retry.receiver.damaged
@@ -40,7 +40,7 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
 fn a_link_that_goes_down_loses_nothing() {
     for seed in seeds(20) {
         let _told = SeedReport(seed, "faults", "a_link_that_goes_down_loses_nothing");
-        let mut chance = Chance::new(seed);
+        let mut chance = RandomGenerator::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {
             for _ in 0..chance.below(300) {
@@ -126,14 +126,14 @@ fn only_management_is_sent_before_credits_arrive() {
 fn messages_that_no_circuit_has_are_refused() {
     let mut end = End::new(Parameters::ECI);
     let (line, _) = message(4, 0, 4);
-    assert_eq!(end.send(14, &[0]), Err(Refused::Malformed));
-    assert_eq!(end.send(6, &[]), Err(Refused::Malformed));
-    assert_eq!(end.send(6, &[0, 0]), Err(Refused::Malformed));
-    assert_eq!(end.send(4, &line[..16]), Err(Refused::Malformed));
+    assert_eq!(end.send(14, &[0]), Err(Rejection::Malformed));
+    assert_eq!(end.send(6, &[]), Err(Rejection::Malformed));
+    assert_eq!(end.send(6, &[0, 0]), Err(Rejection::Malformed));
+    assert_eq!(end.send(4, &line[..16]), Err(Rejection::Malformed));
     for _ in 0..4 {
         assert_eq!(end.send(4, &line), Ok(()));
     }
-    assert_eq!(end.send(4, &line), Err(Refused::Full));
+    assert_eq!(end.send(4, &line), Err(Rejection::Full));
 }
 
 #[test]

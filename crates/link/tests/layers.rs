@@ -3,17 +3,17 @@
 
 mod common;
 
-use cohkit_link::bit_errors::Chance;
+use cohkit_link::bit_errors::RandomGenerator;
 use cohkit_link::cxl::{self, Flits, Side};
-use cohkit_link::layer::Carried;
+use cohkit_link::layer::WireUnit;
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
-use cohkit_link::{Layer, Message, Refused};
+use cohkit_link::{Layer, Message, Rejection};
 use common::ends::{agree, ccix, eci, filled, flits, pcie, DELAY, LANES, TICKS};
 use common::{seeds, SeedReport};
 
 /// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
 fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut chance = RandomGenerator::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
     let mut drive = Testbench::new(ends, LANES, DELAY, rate, seed);
     let mut lanes = LANES;
@@ -152,7 +152,7 @@ fn small_flits_know_no_back_invalidation() {
             label: 0,
         });
         let expected = match (form, side) {
-            (Flits::Small, 0) => Err(Refused::Malformed),
+            (Flits::Small, 0) => Err(Rejection::Malformed),
             _ => Ok(()),
         };
         assert_eq!(sent, expected);
@@ -248,7 +248,7 @@ fn wrong_bytes_that_mend_change_nothing() {
         let _told = SeedReport(seed, "layers", "wrong_bytes_that_mend_change_nothing");
         // The error rate is high enough that two of these bytes are sometimes wrong.
         let mut drive = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
-        let mut chance = Chance::new(seed);
+        let mut chance = RandomGenerator::new(seed);
         for _ in 0..60_000 {
             let circuit = chance.below(20) as u8;
             if let Some(&bytes) = [0, 0, 64].get(usize::from(circuit)) {
@@ -262,12 +262,17 @@ fn wrong_bytes_that_mend_change_nothing() {
     }
 }
 
-/// Sends messages at random times, with idle units skipped or, if `awake`, sent. Returns arrivals and replays with
+/// Sends messages at random times, with idle units skipped or, if `is_sending_idle_units`, sent. Returns arrivals and replays with
 /// their times, and the number of steps.
-fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (Vec<String>, u64) {
-    let mut chance = Chance::new(seed);
+fn at_times<L: Layer>(
+    ends: [L; 2],
+    sizes: &[u16],
+    seed: u64,
+    is_sending_idle_units: bool,
+) -> (Vec<String>, u64) {
+    let mut chance = RandomGenerator::new(seed);
     let mut drive = Testbench::new(ends, LANES, DELAY, 0.0, 0);
-    drive.awake = awake;
+    drive.is_sending_idle_units = is_sending_idle_units;
     let (mut seen, mut units, mut time) = (Vec::new(), 0, 0);
     for _ in 0..60 {
         time += chance.below(1000) * LANE_BYTE + 1;
@@ -303,7 +308,7 @@ fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (V
     while drive.now < time + 110_000 * LANE_BYTE && drive.step() {
         steps += 1;
     }
-    assert!(drive.wires[0].units > before || !awake);
+    assert!(drive.wires[0].units > before || !is_sending_idle_units);
     (seen, steps)
 }
 
@@ -334,14 +339,14 @@ fn over_random_lanes<L: Layer>(
     sizes: &[u16],
     seed: u64,
     go_on: impl Fn(&mut Testbench<L>, u64),
-    forgets: bool,
+    has_replay_disabled: bool,
 ) -> Vec<String> {
-    let mut chance = Chance::new(seed);
+    let mut chance = RandomGenerator::new(seed);
     let rate = [0.0, 0.0, 1e-5, 1e-4][seed as usize % 4];
     let lanes = 1 + chance.below(16) as u32;
     let delay = chance.below(2) * chance.below(2 * DELAY);
     let mut drive = Testbench::new(ends, lanes, delay, rate, seed);
-    if rate <= 0.0 && forgets {
+    if rate <= 0.0 && has_replay_disabled {
         drive.settle(100_000);
         drive.forget();
     } else {
@@ -359,7 +364,7 @@ fn over_random_lanes<L: Layer>(
         let side = chance.below(2) as usize;
         let whole: Vec<u64> = (0..sizes.len() as u8)
             .filter(|&circuit| drive.ends()[1 - side].come() >> circuit & 1 == 1)
-            .map(|circuit| drive.whole_at(1 - side, circuit))
+            .map(|circuit| drive.message_completion_time(1 - side, circuit))
             .collect();
         drive.drain(side);
         if rate > 0.0 && chance.below(50) == 0 {

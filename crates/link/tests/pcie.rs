@@ -2,8 +2,8 @@
 
 mod common;
 
-use cohkit_link::bit_errors::Chance;
-use cohkit_link::layer::Carried;
+use cohkit_link::bit_errors::RandomGenerator;
+use cohkit_link::layer::WireUnit;
 use cohkit_link::pcie::reads::{Completer, Requester};
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
 use cohkit_link::{ccix, pcie, Lanes, Message};
@@ -151,7 +151,7 @@ fn writes_pass_stalled_packets_and_are_never_passed() {
 fn reads_complete_once_despite_link_errors() {
     for seed in seeds(12) {
         let _told = SeedReport(seed, "pcie", "reads_complete_once_despite_link_errors");
-        let mut chance = Chance::new(seed);
+        let mut chance = RandomGenerator::new(seed);
         let mut drive = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);
         let completer = Completer {

@@ -14,7 +14,7 @@ use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{Options, Placement};
-use cohkit_litmus::shape_generator::{files, ORDERINGS, SHOWN_ON_MP};
+use cohkit_litmus::shape_generator::{files, MP_VIOLATIONS, ORDERINGS};
 use cohkit_litmus::store_variants;
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
@@ -198,7 +198,7 @@ fn told(names: &[&str], found: &[BatchResult], asked: &RunOptions) -> Result<(),
         let mut forbidden: Vec<&str> = found.forbidden.iter().map(String::as_str).collect();
         forbidden.sort_unstable();
         let expected: Vec<&str> = match *name {
-            "mp" => SHOWN_ON_MP.lines().collect(),
+            "mp" => MP_VIOLATIONS.lines().collect(),
             _ => Vec::new(),
         };
         let as_expected = match *name {

@@ -1,7 +1,7 @@
 //! Instructions of AArch64, and those of 32-bit Arm with the same form.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{helped, wrong, Piece, Result};
+use crate::piece::{error_with_help, wrong, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
@@ -85,7 +85,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let last = parts[count - 1];
             let written = last.text.to_ascii_uppercase();
             let Some(condition) = CONDITIONS.into_iter().find(|one| *one == written) else {
-                return unknown_condition(last);
+                return reject_condition(last);
             };
             let (on, zero) = decides(code, whole, condition)?;
             let to = code.result(parts[0])?;
@@ -179,7 +179,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.jump(whole, parts[0])
         }
         "LDP" | "STP" | "LDRB" | "LDRH" | "STRB" | "STRH" | "LDARB" | "LDARH" | "STLRB"
-        | "STLRH" => helped(
+        | "STLRH" => error_with_help(
             cell.word,
             format!("`{}` is no instruction that is read here", cell.word.text),
             "an access is of one word, and a location has one",
@@ -234,7 +234,10 @@ fn extended(piece: Piece) -> Result<()> {
 
 /// Adds a comparison. Two hidden registers hold the condition flags.
 fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
-    let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
+    let (differ, less) = (
+        code.named_temporary(".differ"),
+        code.named_temporary(".less"),
+    );
     code.compute(cell, Some(less), Operation::Less, a, b)?;
     code.compute(cell, Some(differ), Operation::Subtract, a, b)?;
     Ok(())
@@ -242,7 +245,10 @@ fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> 
 
 /// Returns the register that decides a condition; the flag is true if the condition holds when the register is zero.
 fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool)> {
-    let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
+    let (differ, less) = (
+        code.named_temporary(".differ"),
+        code.named_temporary(".less"),
+    );
     let or_equal = |code: &mut Code| {
         let (less, zero) = (Operand::Register(less), Operand::Number(0));
         let equal = code.compute(
@@ -264,9 +270,9 @@ fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool
     })
 }
 
-fn unknown_condition<T>(piece: Piece) -> Result<T> {
+fn reject_condition<T>(piece: Piece) -> Result<T> {
     let message = format!("`{}` is no condition that is read here", piece.text);
-    helped(piece, message, CONDITIONS.join(", "))
+    error_with_help(piece, message, CONDITIONS.join(", "))
 }
 
 /// Returns the condition of a branch, `B.NE` or `BNE`.
@@ -317,7 +323,7 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
         .strip_prefix('[')
         .and_then(|t| t.strip_suffix(']'));
     let Some(inner) = inner else {
-        return helped(piece, "an address stands in brackets", "`[X1]`");
+        return error_with_help(piece, "an address stands in brackets", "`[X1]`");
     };
     let inner = Piece {
         text: inner,
@@ -325,7 +331,7 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     };
     let parts = inner.split(',');
     if parts.len() > 3 {
-        return helped(piece, "this address has too many parts", "`[X1,W2,SXTW]`");
+        return error_with_help(piece, "this address has too many parts", "`[X1,W2,SXTW]`");
     }
     if let Some(extension) = parts.get(2) {
         extended(*extension)?;

@@ -7,9 +7,9 @@ use cohkit_base::words::counted;
 use cohkit_protocol::text::suggestion;
 use rustc_hash::FxHashMap;
 
-use crate::condition::{location, thread_number, value, MOST_INSTRUCTIONS, MOST_THREADS};
+use crate::condition::{location, thread_number, value, MAX_THREADS, MOST_INSTRUCTIONS};
 use crate::executions::stays_at_locations;
-use crate::piece::{helped, number, wrong, Piece, Result};
+use crate::piece::{error_with_help, number, wrong, Piece, Result};
 use crate::program::{
     location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
     Register, Thread,
@@ -67,7 +67,7 @@ impl Cell<'_> {
     pub fn unknown<T>(&self, known: &[&'static str]) -> Result<T> {
         let message = format!("`{}` is no instruction that is read here", self.word.text);
         let help = suggestion(self.word.text, "instruction", known.iter().copied());
-        helped(self.word, message, help)
+        error_with_help(self.word, message, help)
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn threads<'t>(
 ) -> Result<Option<Piece<'t>>> {
     let rows: Vec<Piece> = code.split(';');
     let Some((head, rows)) = rows.split_first().filter(|(head, _)| !head.text.is_empty()) else {
-        return helped(
+        return error_with_help(
             code.trim().until(0),
             "there are no threads",
             "`P0 | P1 ;` begins them",
@@ -93,10 +93,10 @@ pub(crate) fn threads<'t>(
         }
     }
     let count = columns.len();
-    if count > MOST_THREADS {
+    if count > MAX_THREADS {
         return wrong(
             *head,
-            format!("{count} threads are more than {MOST_THREADS}"),
+            format!("{count} threads are more than {MAX_THREADS}"),
         );
     }
     program.threads = vec![Thread::default(); count];
@@ -151,11 +151,11 @@ pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> 
         Some(Name::Is(name)) => Ok(of_name(thread, &name)),
         Some(Name::Zero) => {
             let message = format!("`{}` is always zero", piece.text);
-            helped(piece, message, dialect.registers)
+            error_with_help(piece, message, dialect.registers)
         }
         None => {
             let message = format!("`{}` is no register", piece.text);
-            helped(piece, message, dialect.registers)
+            error_with_help(piece, message, dialect.registers)
         }
     }
 }
@@ -423,7 +423,7 @@ impl<'t> Code<'_, 't> {
         }
         let message = format!("there is no label `{}` in this thread", label.text);
         let names = self.labels.iter().map(|(label, _)| label.text);
-        helped(label, message, suggestion(label.text, "label", names))
+        error_with_help(label, message, suggestion(label.text, "label", names))
     }
 
     fn code(&self) -> &[Instruction] {
@@ -446,7 +446,7 @@ impl<'t> Code<'_, 't> {
             },
             _ => None,
         };
-        if let Some(to) = instruction.fills() {
+        if let Some(to) = instruction.destination() {
             self.known[to] = result;
         }
         Ok(())
@@ -567,7 +567,7 @@ impl<'t> Code<'_, 't> {
     }
 
     /// Returns a hidden register with a fixed name, such as that of a flag.
-    pub fn hidden_named(&mut self, name: &str) -> Register {
+    pub fn named_temporary(&mut self, name: &str) -> Register {
         let register = of_name(&mut self.program.threads[self.thread], name);
         self.known
             .resize(self.known.len().max(register + 1), Some(0));
@@ -661,7 +661,7 @@ impl<'t> Code<'_, 't> {
                         "`{}:{name}=x` among the first values gives it one",
                         self.thread
                     );
-                    helped(piece, message, help)
+                    error_with_help(piece, message, help)
                 }
             };
         }
@@ -679,8 +679,8 @@ impl<'t> Code<'_, 't> {
 /// branch cannot repeat the loop after its success.
 fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
     let filled = |round: &[Instruction], register| {
-        let mut fills = round.iter().filter_map(Instruction::fills);
-        fills.any(|fills| fills == register)
+        let mut destination = round.iter().filter_map(Instruction::destination);
+        destination.any(|destination| destination == register)
     };
     round.iter().enumerate().all(|(place, instruction)| {
         let (before, from_here) = round.split_at(place);
@@ -714,7 +714,7 @@ fn repeats_after(
             } => value(a).zip(value(b)).map(|(a, b)| operation.of(a, b)),
             _ => None,
         };
-        if let Some(to) = instruction.fills() {
+        if let Some(to) = instruction.destination() {
             known.remove(&to);
             known.extend(result.map(|result| (to, result)));
         }

@@ -21,7 +21,7 @@ pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
 
 use crate::cores::Cores;
-use crate::executions::{each_coherent, Event, Execution, Kind, Relation};
+use crate::executions::{for_each_coherent, Event, Execution, Kind, Relation};
 use crate::models;
 use crate::program::{Acquire, Class, Outcome, Program};
 
@@ -30,7 +30,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
     let e = execution;
     let count = e.events.len();
     let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
-    let location = |a, b| e.program_order(a, b) && e.same_place(a, b) || conflict(a, b);
+    let location = |a, b| e.program_order(a, b) && e.same_location(a, b) || conflict(a, b);
     if !Relation::of(count, location).acyclic() || !atomic(e) {
         return false;
     }
@@ -39,7 +39,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
     let order = Relation::of(count, |a, b| match model {
         Model::Sc => e.program_order(a, b) || conflict(a, b),
         Model::Tso => {
-            e.program_order(a, b) && stays(e, a, b)
+            e.program_order(a, b) && preserved_by_tso(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
                 || e.from_read(a, b)
@@ -47,7 +47,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
         Model::Rc => e.program_order(a, b) && asked(e, a, b) || seen_by_others(a, b),
         Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
         Model::RiscV => {
-            e.program_order(a, b) && preserved(e, a, b)
+            e.program_order(a, b) && preserved_by_rvwmo(e, a, b)
                 || e.reads_from(a, b) && outside(a, b)
                 || e.coherence(a, b)
                 || e.from_read(a, b)
@@ -79,7 +79,7 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
 /// The program has too many candidate executions.
 pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String> {
     let mut ends = BTreeSet::new();
-    each_coherent(program, &mut |execution| {
+    for_each_coherent(program, &mut |execution| {
         if allows(model, execution) {
             ends.extend(execution.end(program));
         }
@@ -101,7 +101,7 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
             let name = &program.name;
             format!("{name} has more than {MOST_STATES} states under {model}, which are too many to look at each")
         };
-        models::ends_within(program, cores, MOST_STATES).ok_or_else(too_large)
+        models::outcomes_within(program, cores, MOST_STATES).ok_or_else(too_large)
     };
     match model {
         _ if program.needs_axioms() => ends(program, model),
@@ -125,7 +125,7 @@ fn atomic(e: &Execution) -> bool {
 }
 
 /// Returns true if total store order preserves the order of two events of a thread.
-fn stays(e: &Execution, a: usize, b: usize) -> bool {
+fn preserved_by_tso(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     if (first.kind, then.kind) != (Kind::Write, Kind::Read) {
         return true;
@@ -144,7 +144,7 @@ fn asked(e: &Execution, a: usize, b: usize) -> bool {
         || then.release
         || first.release && then.acquire == Acquire::Full
         || e.atomic(a, b)
-        || writes && e.same_place(a, b)
+        || writes && e.same_location(a, b)
         || reads && (e.data(a, b) || e.address(a, b) || writes && e.pick(a, b))
         || reads && (e.control(a, b) && writes || e.synchronised(a, b))
 }
@@ -158,15 +158,15 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
     let read_next = |write: usize| {
         e.events[write].kind == Kind::Write
             && !writes
-            && e.same_place(write, b)
+            && e.same_location(write, b)
             && !e.written_between(write, b)
     };
-    let local_write = writes && e.same_place(a, b);
+    let local_write = writes && e.same_location(a, b);
     // A pick dependency reaches a later write through a value that the thread itself has written and read.
     let chosen = |write: usize| {
         let reads = |read: usize| {
             e.events[read].kind == Kind::Read
-                && e.same_place(write, read)
+                && e.same_location(write, read)
                 && !e.written_between(write, read)
                 && leads(e, read, b)
         };
@@ -197,7 +197,7 @@ fn leads(e: &Execution, a: usize, b: usize) -> bool {
 }
 
 /// Returns true if RVWMO preserves the order of two events of a thread.
-fn preserved(e: &Execution, a: usize, b: usize) -> bool {
+fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
@@ -206,7 +206,7 @@ fn preserved(e: &Execution, a: usize, b: usize) -> bool {
     let acquires = |event: &Event| event.acquire != Acquire::No || event.both;
     let releases = |event: &Event| event.release || event.both;
     let annotated = |event: &Event| special(event) && (acquires(event) || releases(event));
-    let overlapping = e.same_place(a, b)
+    let overlapping = e.same_location(a, b)
         && (writes
             || reads && !e.written_between(a, b) && e.from[a] != e.from[b]
             || !reads && special(first) && e.reads_from(a, b));

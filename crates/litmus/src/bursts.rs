@@ -19,7 +19,7 @@ use crate::program::{
 const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 
 /// Maximum number of threads of a program read from its name.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Maximum number of accesses of a thread.
 pub const MOST_ACCESSES: usize = 4;
@@ -89,7 +89,7 @@ pub fn named(name: &str) -> Option<Program> {
         }
         program.threads.push(thread);
     }
-    (program.threads.len() <= MOST_THREADS).then_some(program)
+    (program.threads.len() <= MAX_THREADS).then_some(program)
 }
 
 /// Returns the programs that check a protocol against a model, unique up to the order of threads and the names of
@@ -132,7 +132,7 @@ pub fn programs(model: Model) -> Vec<Program> {
     let distinct = names.into_iter().filter_map(|name| {
         let name = match model {
             // Sequential consistency preserves all program order, so acquires, releases and fences add nothing.
-            Model::Sc => plainly(&name),
+            Model::Sc => plain_code(&name),
             Model::Tso | Model::Rc | Model::Armv8 | Model::RiscV => name,
         };
         met.insert(canonical(&name)).then_some(name)
@@ -200,7 +200,7 @@ fn sequences(length: usize, most_releases: usize) -> Vec<Burst> {
 }
 
 /// Returns the code with plain accesses instead of acquires and releases, and without fences.
-fn plainly(name: &str) -> String {
+fn plain_code(name: &str) -> String {
     let letter = |letter| match letter {
         'L' => Some('W'),
         'A' | 'Q' => Some('R'),

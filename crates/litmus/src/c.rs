@@ -17,8 +17,8 @@
 
 use cohkit_protocol::text::suggestion;
 
-use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
-use crate::piece::{helped, number, wrong, Piece, Result};
+use crate::condition::{location, MAX_THREADS, MOST_INSTRUCTIONS};
+use crate::piece::{error_with_help, number, wrong, Piece, Result};
 use crate::program::{
     address_of, location_at, Acquire, Address, Change, Claim, Fence, Instruction, Location,
     Observed, Operand, Operation, Program, Rcu, Register, StoreVariant, Thread,
@@ -37,9 +37,9 @@ enum Function {
     /// Stores, followed by a full fence.
     StoreFence,
     /// Atomic read and write. Returns the old value, the new value, or nothing.
-    Update(Change, Order, Gives),
+    Update(Change, Order, ReturnedValue),
     /// Atomic addition of a constant that the function implies.
-    Step(i64, Order, Gives),
+    Step(i64, Order, ReturnedValue),
     /// C11 compare-and-exchange: the variable of the expected value receives the old value. Returns 1 on success,
     /// otherwise 0.
     ExchangeIf(Order),
@@ -67,7 +67,7 @@ enum Function {
 
 /// Return value of an atomic read and write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Gives {
+enum ReturnedValue {
     Before,
     After,
     Nothing,
@@ -85,16 +85,28 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("atomic_store", F::Store(Sequential)),
         (
             "atomic_exchange",
-            F::Update(Change::Set, Sequential, Gives::Before),
+            F::Update(Change::Set, Sequential, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_add",
-            F::Update(Change::Add, Both, Gives::Before),
+            F::Update(Change::Add, Both, ReturnedValue::Before),
         ),
-        ("atomic_fetch_sub", F::Update(SUBTRACT, Both, Gives::Before)),
-        ("atomic_fetch_and", F::Update(AND, Both, Gives::Before)),
-        ("atomic_fetch_or", F::Update(OR, Both, Gives::Before)),
-        ("atomic_fetch_xor", F::Update(XOR, Both, Gives::Before)),
+        (
+            "atomic_fetch_sub",
+            F::Update(SUBTRACT, Both, ReturnedValue::Before),
+        ),
+        (
+            "atomic_fetch_and",
+            F::Update(AND, Both, ReturnedValue::Before),
+        ),
+        (
+            "atomic_fetch_or",
+            F::Update(OR, Both, ReturnedValue::Before),
+        ),
+        (
+            "atomic_fetch_xor",
+            F::Update(XOR, Both, ReturnedValue::Before),
+        ),
         ("atomic_compare_exchange_strong", F::ExchangeIf(Sequential)),
         ("atomic_thread_fence", F::FenceOf),
         ("READ_ONCE", F::Load(Relaxed)),
@@ -114,9 +126,12 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("synchronize_rcu_expedited", F::Rcu(Rcu::Synchronize)),
         ("rcu_dereference", F::Load(Relaxed)),
         ("rcu_assign_pointer", F::Store(Release)),
-        ("xchg", F::Update(Change::Set, Both, Gives::Before)),
+        ("xchg", F::Update(Change::Set, Both, ReturnedValue::Before)),
         ("cmpxchg", F::CompareExchange(Both)),
-        ("atomic_xchg", F::Update(Change::Set, Both, Gives::Before)),
+        (
+            "atomic_xchg",
+            F::Update(Change::Set, Both, ReturnedValue::Before),
+        ),
         ("atomic_cmpxchg", F::CompareExchange(Both)),
         ("atomic_read", F::Load(Relaxed)),
         ("atomic_read_acquire", F::Load(Acquire)),
@@ -124,23 +139,35 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("atomic_set_release", F::Store(Release)),
         (
             "atomic_add",
-            F::Update(Change::Add, Relaxed, Gives::Nothing),
+            F::Update(Change::Add, Relaxed, ReturnedValue::Nothing),
         ),
-        ("atomic_sub", F::Update(SUBTRACT, Relaxed, Gives::Nothing)),
-        ("atomic_and", F::Update(AND, Relaxed, Gives::Nothing)),
-        ("atomic_or", F::Update(OR, Relaxed, Gives::Nothing)),
-        ("atomic_xor", F::Update(XOR, Relaxed, Gives::Nothing)),
+        (
+            "atomic_sub",
+            F::Update(SUBTRACT, Relaxed, ReturnedValue::Nothing),
+        ),
+        (
+            "atomic_and",
+            F::Update(AND, Relaxed, ReturnedValue::Nothing),
+        ),
+        ("atomic_or", F::Update(OR, Relaxed, ReturnedValue::Nothing)),
+        (
+            "atomic_xor",
+            F::Update(XOR, Relaxed, ReturnedValue::Nothing),
+        ),
         (
             "atomic_add_return",
-            F::Update(Change::Add, Both, Gives::After),
+            F::Update(Change::Add, Both, ReturnedValue::After),
         ),
-        ("atomic_sub_return", F::Update(SUBTRACT, Both, Gives::After)),
-        ("atomic_inc", F::Step(1, Relaxed, Gives::Nothing)),
-        ("atomic_dec", F::Step(-1, Relaxed, Gives::Nothing)),
-        ("atomic_inc_return", F::Step(1, Both, Gives::After)),
-        ("atomic_dec_return", F::Step(-1, Both, Gives::After)),
-        ("atomic_fetch_inc", F::Step(1, Both, Gives::Before)),
-        ("atomic_fetch_dec", F::Step(-1, Both, Gives::Before)),
+        (
+            "atomic_sub_return",
+            F::Update(SUBTRACT, Both, ReturnedValue::After),
+        ),
+        ("atomic_inc", F::Step(1, Relaxed, ReturnedValue::Nothing)),
+        ("atomic_dec", F::Step(-1, Relaxed, ReturnedValue::Nothing)),
+        ("atomic_inc_return", F::Step(1, Both, ReturnedValue::After)),
+        ("atomic_dec_return", F::Step(-1, Both, ReturnedValue::After)),
+        ("atomic_fetch_inc", F::Step(1, Both, ReturnedValue::Before)),
+        ("atomic_fetch_dec", F::Step(-1, Both, ReturnedValue::Before)),
         ("smp_read_barrier_depends", F::Nothing),
         ("smp_acquire__after_ctrl_dep", F::Fence(Fence::Loads)),
         ("lockless_dereference", F::Load(Relaxed)),
@@ -183,10 +210,12 @@ fn function(name: &str) -> Option<(Function, bool)> {
     .into_iter()
     .find_map(|(suffix, order)| Some((name.strip_suffix(suffix)?, order)))?;
     match known(short)? {
-        Function::Update(change, Order::Both, gives) => {
-            Some((Function::Update(change, order, gives), false))
+        Function::Update(change, Order::Both, returned_value) => {
+            Some((Function::Update(change, order, returned_value), false))
         }
-        Function::Step(by, Order::Both, gives) => Some((Function::Step(by, order, gives), false)),
+        Function::Step(by, Order::Both, returned_value) => {
+            Some((Function::Step(by, order, returned_value), false))
+        }
         Function::CompareExchange(_) => Some((Function::CompareExchange(order), false)),
         _ => None,
     }
@@ -319,7 +348,7 @@ pub(crate) fn threads<'t>(
         text.from(place).until(piece.text.len())
     });
     match program.threads.is_empty() {
-        true => helped(
+        true => error_with_help(
             code.trim().until(0),
             "there are no threads",
             "`P0 (atomic_int* x) { }` begins one",
@@ -337,7 +366,7 @@ pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
     let message = format!("there is no variable `{}` in this thread", piece.text);
     let names = thread.names.iter().map(String::as_str);
     let names = names.filter(|name| !name.starts_with('.'));
-    helped(piece, message, suggestion(piece.text, "variable", names))
+    error_with_help(piece, message, suggestion(piece.text, "variable", names))
 }
 
 /// Parses `x = 1`, `[x] = 1`, `int x = 1` or `int x`. Returns the location if the item gives it a value.
@@ -460,8 +489,8 @@ impl<'t> Reader<'_, 't> {
         let number = self.program.threads.len();
         while self.takes("void") || self.takes("static") {}
         let head = self.expect(&format!("P{number}"))?;
-        if number == MOST_THREADS {
-            return wrong(head, format!("there are more than {MOST_THREADS} threads"));
+        if number == MAX_THREADS {
+            return wrong(head, format!("there are more than {MAX_THREADS} threads"));
         }
         self.expect("(")?;
         self.shared.clear();
@@ -562,7 +591,7 @@ impl<'t> Reader<'_, 't> {
             _ if self.tokens.get(self.at + 1).is_some_and(|t| t.text == "=") => {
                 let name = self.name("a variable")?;
                 if self.shared.iter().any(|(other, _)| *other == name.text) {
-                    return wrong_name(name);
+                    return reject_location_assignment(name);
                 }
                 let to = variable(&mut self.thread, name)?;
                 self.expect("=")?;
@@ -601,7 +630,7 @@ impl<'t> Reader<'_, 't> {
             Operand::Register(register) => register,
             Operand::Number(_) => {
                 let message = "this depends on nothing";
-                return helped(word, message, "`if (r0 == 1)` asks for a variable");
+                return error_with_help(word, message, "`if (r0 == 1)` asks for a variable");
             }
         };
         let branch = |on, to| Instruction::Branch { on, zero: true, to };
@@ -637,14 +666,14 @@ impl<'t> Reader<'_, 't> {
         if writes || self.thread.code.len() > length {
             self.at = end;
             let message = "a loop that does more than wait is not read here: programs end";
-            return helped(word, message, "`while (!atomic_load(x)) { }` waits");
+            return error_with_help(word, message, "`while (!atomic_load(x)) { }` waits");
         }
         match value {
             Operand::Register(on) => {
                 self.require(on, 0);
                 Ok(())
             }
-            Operand::Number(_) => helped(
+            Operand::Number(_) => error_with_help(
                 word,
                 "this depends on nothing",
                 "`while (r0 == 1)` asks for a variable",
@@ -703,7 +732,7 @@ impl<'t> Reader<'_, 't> {
                     let message = format!(
                         "what is accessed behind `{word}` depends on what stands before it"
                     );
-                    return helped(token, message, "an `if` within another says the same");
+                    return error_with_help(token, message, "an `if` within another says the same");
                 }
                 value = self.truth(token, value)?;
                 other = self.truth(token, other)?;
@@ -862,7 +891,7 @@ impl<'t> Reader<'_, 't> {
         if token.text.starts_with(begins) && alone && self.location().is_none() && !variable {
             let message = format!("`{}` is no location that this thread is given", token.text);
             let names = self.shared.iter().map(|(name, _)| *name);
-            return helped(token, message, suggestion(token.text, "location", names));
+            return error_with_help(token, message, suggestion(token.text, "location", names));
         }
         self.expression(0, depth + 1, None)
     }
@@ -912,14 +941,14 @@ impl<'t> Reader<'_, 't> {
             None => {
                 let message = format!("`{}` is no order that is read here", token.text);
                 let names = Order::ALL.iter().map(|(name, _)| *name);
-                helped(token, message, suggestion(token.text, "order", names))
+                error_with_help(token, message, suggestion(token.text, "order", names))
             }
         }
     }
 
     fn call(&mut self, name: Piece<'t>, depth: usize, target: Option<Register>) -> Result<Operand> {
         let Some((function, said)) = function(name.text) else {
-            return self.no_function(name);
+            return self.reject_function(name);
         };
         if depth > MOST_DEPTH {
             return wrong(name, "there are too many parts within each other");
@@ -982,7 +1011,7 @@ impl<'t> Reader<'_, 't> {
                 self.emit(name, Instruction::Fence(Fence::Full))
                     .and(nothing)
             }
-            Function::Update(change, order, gives) => {
+            Function::Update(change, order, returned_value) => {
                 let (first, mut at) = (self.peek(), self.argument(depth)?);
                 self.expect(",")?;
                 let (second, mut value) = (self.peek(), self.argument(depth)?);
@@ -998,13 +1027,13 @@ impl<'t> Reader<'_, 't> {
                 }
                 let at = self.at(token, at)?;
                 let order = self.last_order(said, order, (name, &[]))?;
-                self.update(name, (at, change, value), order, gives, target)
+                self.update(name, (at, change, value), order, returned_value, target)
             }
-            Function::Step(by, order, gives) => {
+            Function::Step(by, order, returned_value) => {
                 let at = self.shared(depth, false)?;
                 self.expect(")")?;
                 let by = (at, Change::Add, Operand::Number(by));
-                self.update(name, by, order, gives, target)
+                self.update(name, by, order, returned_value, target)
             }
             Function::CompareExchange(order) => {
                 let at = self.shared(depth, macros)?;
@@ -1014,7 +1043,7 @@ impl<'t> Reader<'_, 't> {
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
                 let by = (at, Change::SetIf(expected), value);
-                self.update(name, by, order, Gives::Before, target)
+                self.update(name, by, order, ReturnedValue::Before, target)
             }
             Function::ExchangeIf(order) => {
                 let at = self.shared(depth, macros)?;
@@ -1034,7 +1063,7 @@ impl<'t> Reader<'_, 't> {
                     order = order.or_failed(failed);
                 }
                 self.expect(")")?;
-                self.exchanged_if(name, at, expected, value, order)
+                self.emit_compare_exchange(name, at, expected, value, order)
             }
             Function::AddUnless => {
                 let at = self.shared(depth, macros)?;
@@ -1055,7 +1084,7 @@ impl<'t> Reader<'_, 't> {
                 self.expect(")")?;
                 let free = Operand::Number(0);
                 let by = (at, Change::SetIf(free), Operand::Number(1));
-                let found = self.update(name, by, Order::Acquire, Gives::Before, None)?;
+                let found = self.update(name, by, Order::Acquire, ReturnedValue::Before, None)?;
                 match (function, found) {
                     (Function::Lock, Operand::Register(found)) => {
                         self.require(found, 0);
@@ -1073,7 +1102,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    fn no_function(&self, name: Piece) -> Result<Operand> {
+    fn reject_function(&self, name: Piece) -> Result<Operand> {
         let message = format!("`{}` is no function that is read here", name.text);
         let text = name.text;
         let help = match text {
@@ -1091,7 +1120,7 @@ impl<'t> Reader<'_, 't> {
                 suggestion(text, "function", names)
             }
         };
-        helped(name, message, help)
+        error_with_help(name, message, help)
     }
 
     /// Parses the order after the arguments, if the function has one, and the end of the call. Rejects the orders in
@@ -1121,7 +1150,7 @@ impl<'t> Reader<'_, 't> {
         name: Piece,
         (at, change, operand): (Address, Change, Operand),
         order: Order,
-        gives: Gives,
+        returned_value: ReturnedValue,
         target: Option<Register>,
     ) -> Result<Operand> {
         let (mut change, mut value) = (change, operand);
@@ -1129,9 +1158,9 @@ impl<'t> Reader<'_, 't> {
             change = Change::Add;
             value = self.compute(name, Operation::Subtract, Operand::Number(0), value)?;
         }
-        let to = match gives {
-            Gives::Before => self.target(target),
-            Gives::After | Gives::Nothing => self.register(None),
+        let to = match returned_value {
+            ReturnedValue::Before => self.target(target),
+            ReturnedValue::After | ReturnedValue::Nothing => self.register(None),
         };
         let atomic = Instruction::Atomic {
             to,
@@ -1140,14 +1169,16 @@ impl<'t> Reader<'_, 't> {
             value,
             acquire: order.acquires(),
             release: order.releases(),
-            returns: gives != Gives::Nothing,
+            returns: returned_value != ReturnedValue::Nothing,
             via: StoreVariant::Text,
         };
         self.emit(name, atomic)?;
-        match gives {
-            Gives::Before => Ok(Operand::Register(to)),
-            Gives::After => self.compute(name, Operation::Add, Operand::Register(to), value),
-            Gives::Nothing => Ok(Operand::Number(0)),
+        match returned_value {
+            ReturnedValue::Before => Ok(Operand::Register(to)),
+            ReturnedValue::After => {
+                self.compute(name, Operation::Add, Operand::Register(to), value)
+            }
+            ReturnedValue::Nothing => Ok(Operand::Number(0)),
         }
     }
 
@@ -1169,7 +1200,7 @@ impl<'t> Reader<'_, 't> {
 
     /// Emits a compare-and-exchange. On failure, the old value replaces the expected value. Returns 1 on success,
     /// otherwise 0.
-    fn exchanged_if(
+    fn emit_compare_exchange(
         &mut self,
         name: Piece,
         at: Address,
@@ -1236,7 +1267,7 @@ impl<'t> Reader<'_, 't> {
         let behind = self.skip(name, on)?;
         let value = self.compute(name, Operation::Add, found, by)?;
         let change = (at, Change::SetIf(found), value);
-        let again = self.update(name, change, Order::Both, Gives::Before, None)?;
+        let again = self.update(name, change, Order::Both, ReturnedValue::Before, None)?;
         let failed = self.compute(name, Operation::Subtract, again, found)?;
         if let Operand::Register(failed) = failed {
             self.require(failed, 0);
@@ -1270,9 +1301,9 @@ enum Expected {
 }
 
 /// Rejects an assignment to the name of a location, which is an address.
-fn wrong_name<T>(piece: Piece) -> Result<T> {
+fn reject_location_assignment<T>(piece: Piece) -> Result<T> {
     let message = format!("`{}` is the address of a location here", piece.text);
-    helped(
+    error_with_help(
         piece,
         message,
         format!("`*{0} = 1`, or `WRITE_ONCE(*{0}, 1)`", piece.text),

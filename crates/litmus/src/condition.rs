@@ -2,11 +2,11 @@
 
 use cohkit_protocol::text::suggestion;
 
-use crate::piece::{helped, number, wrong, Piece, Result};
+use crate::piece::{error_with_help, number, wrong, Piece, Result};
 use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
 
 /// Maximum number of threads of a test.
-pub const MOST_THREADS: usize = 8;
+pub const MAX_THREADS: usize = 8;
 /// Maximum number of instructions of a thread.
 pub const MOST_INSTRUCTIONS: usize = 64;
 /// Maximum number of locations of a test.
@@ -17,10 +17,11 @@ const MOST_DEPTH: usize = 64;
 const MOST_PARTS: usize = 1024;
 
 /// Resolves the name of a thread's register.
-pub(crate) type Named<'n> = &'n mut dyn FnMut(&mut Program, usize, Piece) -> Result<Register>;
+pub(crate) type RegisterResolver<'n> =
+    &'n mut dyn FnMut(&mut Program, usize, Piece) -> Result<Register>;
 
 /// Parses the condition of a test, with its `locations` and `filter`.
-pub(crate) fn read(program: &mut Program, piece: Piece, register: Named) -> Result<()> {
+pub(crate) fn read(program: &mut Program, piece: Piece, register: RegisterResolver) -> Result<()> {
     let parts = 0;
     let mut reader = Reader {
         program,
@@ -87,7 +88,7 @@ pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
 
 struct Reader<'r> {
     program: &'r mut Program,
-    register: Named<'r>,
+    register: RegisterResolver<'r>,
     /// Parts of the condition so far.
     parts: usize,
 }
@@ -152,7 +153,7 @@ impl Reader<'_> {
         }
         *rest = rest.from(rest.text.len() - after.len()).trim();
         let then = self.implies(rest, depth + 1)?;
-        Ok(either(opposite(claim), then))
+        Ok(disjunction(negate(claim), then))
     }
 
     fn or(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
@@ -224,7 +225,7 @@ impl Reader<'_> {
         }
         match first.text {
             "true" if !bracket => return Ok(Claim::True),
-            "false" if !bracket => return Ok(opposite(Claim::True)),
+            "false" if !bracket => return Ok(negate(Claim::True)),
             _ => {}
         }
         let register = match !bracket && takes(rest, ":") {
@@ -240,7 +241,7 @@ impl Reader<'_> {
         if !(differs || equals) {
             let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
             let end = atom.text.find(stop).unwrap_or(atom.text.len());
-            return helped(
+            return error_with_help(
                 atom.until(end),
                 "a value is asked for here",
                 "`0:X2=1`, or `x=1`",
@@ -263,7 +264,7 @@ impl Reader<'_> {
             false => number(right)?,
         };
         let claim = Claim::Is(observed, value);
-        Ok(if differs { opposite(claim) } else { claim })
+        Ok(if differs { negate(claim) } else { claim })
     }
 
     /// Reads `0:X2`, `x` or `[x]`.
@@ -313,15 +314,15 @@ fn known(program: &Program, piece: Piece) -> Result<Location> {
         Some(location) => Ok(location as Location),
         None => {
             let message = format!("there is no location `{}`", piece.text);
-            helped(piece, message, suggestion(piece.text, "location", names))
+            error_with_help(piece, message, suggestion(piece.text, "location", names))
         }
     }
 }
 
-fn opposite(claim: Claim) -> Claim {
+fn negate(claim: Claim) -> Claim {
     Claim::Not(Box::new(claim))
 }
 
-fn either(a: Claim, b: Claim) -> Claim {
+fn disjunction(a: Claim, b: Claim) -> Claim {
     Claim::Or(Box::new(a), Box::new(b))
 }

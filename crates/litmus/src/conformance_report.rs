@@ -13,7 +13,7 @@ use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::{Outcome, Program};
 use crate::run::{run_on, shortest, Found, Options, Shortest};
-use crate::warm_caches::judging;
+use crate::warm_caches::conformance_programs;
 
 /// Result of a conformance check.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,7 +77,7 @@ pub struct TestRun {
 /// Returns the classic programs of at most `most` threads. Spontaneous evictions add many states, so variations with
 /// three or more threads run without them.
 pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
-    let programs = judging(protocol).into_iter();
+    let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= most);
     let runs = programs.map(|program| TestRun {
         gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
@@ -100,7 +100,7 @@ pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
 /// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
 ///
 /// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
-/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `goes_on` and
+/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue` and
 /// stop when it returns false.
 pub fn judge<'h>(
     protocol: &Protocol,
@@ -108,7 +108,7 @@ pub fn judge<'h>(
     programs: Vec<TestRun>,
     states: Option<usize>,
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> ConformanceReport {
     let cores = match (protocol.kept, model) {
         (Some(orders), _) => Cores::Relaxed(orders),
@@ -151,7 +151,7 @@ pub fn judge<'h>(
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);
             for program in programs {
                 options.gives_up = gives_up[&program.name];
-                let run = run_on(&mut lines, &program, &options, goes_on);
+                let run = run_on(&mut lines, &program, &options, should_continue);
                 match &run {
                     Found::Cannot(_) => {
                         found.left_out += 1;
@@ -176,7 +176,8 @@ pub fn judge<'h>(
                     Some((mut ended, forbidden)) => {
                         if let Ended::Broken { path, .. } = &mut ended {
                             let wanted = |end: Option<&Outcome>| end == forbidden.as_ref();
-                            let way = shortest(&mut lines, &program, &options, &wanted, goes_on);
+                            let way =
+                                shortest(&mut lines, &program, &options, &wanted, should_continue);
                             *path = way.map(Box::new);
                         }
                         found.ended = ended;

@@ -206,7 +206,7 @@ impl Core {
     /// Returns true if an instruction in the window is still to write `register`.
     fn filled(&self, code: &[Instruction], register: usize) -> bool {
         let mut window = self.window.iter();
-        window.any(|begun| !begun.read && code[begun.place].fills() == Some(register))
+        window.any(|begun| !begun.read && code[begun.place].destination() == Some(register))
     }
 
     /// Performs all steps that no other thread can observe: completes fences that need no cache, and begins
@@ -231,7 +231,10 @@ impl Core {
             return false;
         };
         // Registers are not renamed: a pending register blocks its next writer.
-        if instruction.fills().is_some_and(|to| self.filled(code, to)) {
+        if instruction
+            .destination()
+            .is_some_and(|to| self.filled(code, to))
+        {
             return false;
         }
         let given = |operand| match self.value(code, operand) {
@@ -341,17 +344,17 @@ impl Core {
     }
 
     /// Returns the last earlier instruction in the window that accesses the same location.
-    fn same_place(&self, at: usize) -> Option<&ActiveAccess> {
+    fn same_location(&self, at: usize) -> Option<&ActiveAccess> {
         let location = self.window[at].at?;
         let mut before = self.window[..at].iter().rev();
         before.find(|earlier| earlier.at == Some(location))
     }
 
     /// Returns the memory request of the access at `at` in the window, if it may be issued now.
-    fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<MemoryRequest> {
+    fn request(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<MemoryRequest> {
         let begun = self.window[at];
         let location = begun.at?;
-        if begun.read || !self.free(code, cores, at) || self.same_place(at).is_some() {
+        if begun.read || !self.free(code, cores, at) || self.same_location(at).is_some() {
             return None;
         }
         let (Operand::Number(value), Operand::Number(expected)) = (begun.value, begun.expected)
@@ -380,12 +383,12 @@ impl Core {
     }
 
     /// Memory requests that the thread may issue now, in program order, at most one per location.
-    pub fn wishes<'c>(
+    pub fn ready_requests<'c>(
         &'c self,
         code: &'c [Instruction],
         cores: Cores,
     ) -> impl Iterator<Item = MemoryRequest> + 'c {
-        (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
+        (0..self.window.len()).filter_map(move |at| self.request(code, cores, at))
     }
 
     /// Returns true if the thread may request this fence or acquire now.
@@ -415,7 +418,7 @@ impl Core {
     /// Returns the value to forward to a load in the window. It is that of the thread's last outstanding store to the
     /// same location, if known.
     fn stored(&self, code: &[Instruction], at: usize) -> Option<i64> {
-        let store = self.same_place(at)?;
+        let store = self.same_location(at)?;
         match (&code[store.place], store.value) {
             (Instruction::Store { .. }, Operand::Number(value)) => Some(value),
             _ => None,
@@ -448,7 +451,7 @@ impl Core {
             true => self.window[at].read = true,
             false => _ = self.window.remove(at),
         }
-        let Some(to) = instruction.fills() else {
+        let Some(to) = instruction.destination() else {
             return;
         };
         self.registers[to] = value;

@@ -454,7 +454,11 @@ fn add(thread: &mut Thread, access: &Access) {
 }
 
 /// Creates a variation of a family, with a name such as `MP+dmb.sys` that states the orders.
-pub(crate) fn varied(family: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, String> {
+pub(crate) fn create_variation(
+    family: &str,
+    cycle: &str,
+    between: &[EdgeOrder],
+) -> Result<Program, String> {
     let edges = cycle.split_whitespace().filter_map(Edge::read);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
     let parts = orders.zip(between).map(|(edge, between)| {
@@ -501,9 +505,9 @@ pub fn classic() -> Vec<Program> {
             variations.extend([one.to_vec(), [one[1], one[0]].to_vec()]);
         }
         for between in variations {
-            let program = varied(family, cycle, &between)
+            let program = create_variation(family, cycle, &between)
                 .unwrap_or_else(|what| unreachable!("{family}: {what}"));
-            let same = |other: &Program| alike(other) == alike(&program);
+            let same = |other: &Program| canonical_key(other) == canonical_key(&program);
             if !all.iter().any(same) {
                 all.push(program);
             }
@@ -513,7 +517,7 @@ pub fn classic() -> Vec<Program> {
 }
 
 /// Returns a key that is equal for programs that differ only in the order of threads and in a rotation of locations.
-pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
+pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
     let count = program.locations.len() as Location;
     let turned = |by: Location| {
         let place = |at: Address| match at {

@@ -13,9 +13,9 @@ use crate::program::{
 /// Maximum number of events of an execution: a row of a [`Relation`] has 64 bits.
 const MOST_EVENTS: usize = 64;
 /// Maximum number of paths per thread, of histories, and of candidates.
-const MOST_CANDIDATES: usize = 1 << 20;
+const MAX_CANDIDATES: usize = 1 << 20;
 /// Maximum number of events of all paths of a thread, of about 70 bytes each.
-const MOST_KEPT: usize = 1 << 22;
+const MAX_EVENTS_KEPT: usize = 1 << 22;
 
 /// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -157,7 +157,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if both events access the same location.
-    pub fn same_place(&self, a: usize, b: usize) -> bool {
+    pub fn same_location(&self, a: usize, b: usize) -> bool {
         self.events[a].at == self.events[b].at
     }
 
@@ -169,7 +169,7 @@ impl Execution<'_> {
     /// Returns true if write `a` precedes write `b` in the coherence order of their location (herd's `co`).
     pub fn coherence(&self, a: usize, b: usize) -> bool {
         let writes = |event: usize| self.events[event].kind == Kind::Write;
-        writes(a) && writes(b) && self.same_place(a, b) && self.rank[a] < self.rank[b]
+        writes(a) && writes(b) && self.same_location(a, b) && self.rank[a] < self.rank[b]
     }
 
     /// Returns true if `read` reads a value older than that of `write` to its location (herd's `fr`).
@@ -295,10 +295,10 @@ pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
     if !program.has_addresses() {
         return Ok(true);
     }
-    let mut astray = false;
-    match ways_found(program, &mut astray) {
+    let mut has_wild_access = false;
+    match find_thread_paths(program, &mut has_wild_access) {
         Some(_) => Ok(true),
-        None if astray => Ok(false),
+        None if has_wild_access => Ok(false),
         None => Err(format!(
             "{} has too many executions to know what its addresses are",
             program.name
@@ -319,7 +319,10 @@ pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), S
 ///
 /// # Errors
 /// The program has too many candidates or too many events.
-pub fn each_coherent(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
+pub fn for_each_coherent(
+    program: &Program,
+    show: &mut dyn FnMut(&Execution),
+) -> Result<(), String> {
     candidates(program, true, show)
 }
 
@@ -334,7 +337,7 @@ fn candidates(
         ways.retain(|way| required(&program.filter, thread, &way.registers));
     }
     let all = ways.iter().map(|ways| ways.len() as u64);
-    if all.fold(1u64, u64::saturating_mul) > MOST_CANDIDATES as u64 {
+    if all.fold(1u64, u64::saturating_mul) > MAX_CANDIDATES as u64 {
         return Err(too_large());
     }
     if ways.iter().any(Vec::is_empty) {
@@ -360,7 +363,7 @@ fn candidates(
             let mut place = Place::new(&events, at as Location, first, coherent);
             place.orders(&mut count);
             places.push(place.histories);
-            if count > MOST_CANDIDATES {
+            if count > MAX_CANDIDATES {
                 return Err(too_large());
             }
             if places[at].is_empty() {
@@ -369,7 +372,7 @@ fn candidates(
         }
         let all = places.iter().map(|all| all.len() as u64);
         shown += all.fold(1, u64::saturating_mul);
-        if shown > MOST_CANDIDATES as u64 {
+        if shown > MAX_CANDIDATES as u64 {
             return Err(too_large());
         }
         combinations(&mut execution, &places, show);
@@ -464,7 +467,7 @@ impl<'e> Place<'e> {
     /// Enumerates every order of the writes that begins with `self.order`.
     fn orders(&mut self, count: &mut usize) {
         *count += 1;
-        if *count > MOST_CANDIDATES {
+        if *count > MAX_CANDIDATES {
             return;
         }
         if self.order.len() == self.writes.len() {
@@ -530,7 +533,7 @@ impl<'e> Place<'e> {
         }
         let writes = self.writes.clone().into_iter().map(Some);
         for from in std::iter::once(None).chain(writes) {
-            if self.found(from) == self.events[read].value && *count <= MOST_CANDIDATES {
+            if self.found(from) == self.events[read].value && *count <= MAX_CANDIDATES {
                 self.from.push((read, from));
                 self.sources(number + 1, count);
                 self.from.pop();
@@ -572,11 +575,14 @@ impl<'e> Place<'e> {
 /// Returns all paths of each thread by itself, where loads return any value that some path writes. `None` if there are
 /// too many, or if an access is to the address of no location.
 fn ways(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
-    ways_found(program, &mut false)
+    find_thread_paths(program, &mut false)
 }
 
-/// As [`ways`]; sets `astray` if an access is to the address of no location.
-fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<ThreadPath>>> {
+/// As [`ways`]; sets `has_wild_access` if an access is to the address of no location.
+fn find_thread_paths(
+    program: &Program,
+    has_wild_access: &mut bool,
+) -> Option<Vec<Vec<ThreadPath>>> {
     let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
     let mut values: Vec<BTreeSet<i64>> = first.collect();
     let writes = |i: &&Instruction| i.writes();
@@ -584,7 +590,7 @@ fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<ThreadPath
     // No value is the result of more writes than the program has.
     let rounds = code.filter(writes).count() + 1;
     for _ in 0..rounds {
-        let ways = ways_with(program, &values, astray)?;
+        let ways = ways_with(program, &values, has_wild_access)?;
         let before = values.clone();
         for event in ways.iter().flatten().flat_map(|way| &way.events) {
             if event.kind == Kind::Write {
@@ -595,13 +601,13 @@ fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<ThreadPath
             return Some(ways);
         }
     }
-    ways_with(program, &values, astray)
+    ways_with(program, &values, has_wild_access)
 }
 
 fn ways_with(
     program: &Program,
     values: &[BTreeSet<i64>],
-    astray: &mut bool,
+    has_wild_access: &mut bool,
 ) -> Option<Vec<Vec<ThreadPath>>> {
     let mut all = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
@@ -625,11 +631,11 @@ fn ways_with(
             synchronised: 0,
             ways: Vec::new(),
             kept: 0,
-            astray: false,
+            has_wild_access: false,
         };
         walk.from(0);
-        *astray |= walk.astray;
-        if walk.too_many() || walk.astray {
+        *has_wild_access |= walk.has_wild_access;
+        if walk.too_many() || walk.has_wild_access {
             return None;
         }
         all.push(walk.ways);
@@ -658,7 +664,7 @@ struct Walk<'w> {
     /// Number of events of all paths found.
     kept: usize,
     /// True after an access to the address of no location.
-    astray: bool,
+    has_wild_access: bool,
 }
 
 /// Saved state of a [`Walk`], for backtracking.
@@ -666,7 +672,7 @@ type Marks = (ThreadPath, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
 
 impl Walk<'_> {
     fn too_many(&self) -> bool {
-        self.ways.len() > MOST_CANDIDATES || self.kept > MOST_KEPT
+        self.ways.len() > MAX_CANDIDATES || self.kept > MAX_EVENTS_KEPT
     }
 
     fn value(&self, operand: Operand) -> (i64, u64) {
@@ -690,7 +696,7 @@ impl Walk<'_> {
             Address::Indirect(register) => {
                 let at = location_at(self.way.registers[register]);
                 let at = at.filter(|&at| usize::from(at) < self.values.len());
-                self.astray |= at.is_none();
+                self.has_wild_access |= at.is_none();
                 Some((at?, self.depends[register], self.picks[register]))
             }
         }
@@ -749,7 +755,7 @@ impl Walk<'_> {
 
     fn from(&mut self, mut place: usize) {
         while let Some(&instruction) = self.code.get(place) {
-            if self.too_many() || self.astray {
+            if self.too_many() || self.has_wild_access {
                 return;
             }
             match instruction {

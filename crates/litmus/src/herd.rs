@@ -7,7 +7,7 @@ use crate::aarch64::{AARCH64, ARM};
 use crate::assembly;
 use crate::c;
 use crate::condition;
-use crate::piece::{helped, without_comments, wrong, Piece, Result};
+use crate::piece::{error_with_help, without_comments, wrong, Piece, Result};
 use crate::power::POWER;
 use crate::program::{Claim, Program, Quantifier};
 use crate::riscv::RISCV;
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Result<Program> {
     let title = whole.until(line).trim();
     let Some((architecture, name)) = title.once(" ") else {
         let message = "a test begins with its architecture and its name";
-        return helped(title, message, "`AArch64 SB`, for example");
+        return error_with_help(title, message, "`AArch64 SB`, for example");
     };
     let dialect = match architecture.text {
         "AArch64" => Some(&AARCH64),
@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Result<Program> {
         "C" => None,
         other => {
             let message = format!("`{other}` is not an architecture that is read here");
-            return helped(
+            return error_with_help(
                 architecture,
                 message,
                 "AArch64, ARM, RISCV, X86, X86_64, PPC and C are",
@@ -64,7 +64,7 @@ pub fn read(text: &str) -> Result<Program> {
     };
     let rest = whole.from(line);
     let Some(open) = rest.text.find('{') else {
-        return helped(
+        return error_with_help(
             rest.trim().until(0),
             "the block of first values is missing",
             "`{ 0:X1=x; }`",

@@ -26,7 +26,7 @@ impl From<u8> for Kinds {
 }
 
 /// Maximum number of placements of a program's threads.
-const MOST: usize = 4096;
+const MAX_PLACEMENTS: usize = 4096;
 
 impl Kinds {
     /// Returns every placement of a program's threads on the kinds of a protocol, up to symmetry of the program. The
@@ -41,10 +41,10 @@ impl Kinds {
             .collect();
         let threads = program.threads.len();
         let count = kinds.len().checked_pow(threads as u32);
-        if count.is_none_or(|count| count > MOST) {
+        if count.is_none_or(|count| count > MAX_PLACEMENTS) {
             let (threads, kinds) = (counted(threads as u64, "thread"), kinds.len());
             return Err(format!(
-                "{threads} can be placed on {kinds} kinds of remotes in more than {MOST} ways; `--kinds` names one"
+                "{threads} can be placed on {kinds} kinds of remotes in more than {MAX_PLACEMENTS} ways; `--kinds` names one"
             ));
         }
         let mut all: Vec<Vec<KindId>> = vec![Vec::new()];
@@ -130,17 +130,17 @@ impl Kinds {
     }
 
     /// Returns true if all threads run on the first kind.
-    pub(crate) fn of_first(&self) -> bool {
+    pub(crate) fn all_on_first_kind(&self) -> bool {
         self.0.iter().all(|kind| *kind == KindId(0))
     }
 
     /// Returns true if any thread runs on the first kind.
-    pub(crate) fn has_first(&self) -> bool {
+    pub(crate) fn any_on_first_kind(&self) -> bool {
         self.0.contains(&KindId(0))
     }
 
     /// Returns the numbers of the remotes of each kind in use.
-    pub(crate) fn by_kind(&self) -> Vec<Range<u8>> {
+    pub(crate) fn remotes_by_kind(&self) -> Vec<Range<u8>> {
         let mut kinds = self.0.clone();
         kinds.sort_unstable();
         let numbered = kinds.chunk_by(|a, b| a == b).scan(0, |first, of| {

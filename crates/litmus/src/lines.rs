@@ -10,7 +10,7 @@
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::world::{Carried, CompletedAccess, Levels, Operation, System, Wrong};
+use cohkit_system::world::{CompletedAccess, Levels, Operation, Payload, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ pub struct Move {
     /// Order across lines whose first message the step consumes.
     pub takes: Option<Queue>,
     /// Orders across lines of the messages that the step sends.
-    pub puts: Vec<Queue>,
+    pub sent_orders: Vec<Queue>,
 }
 
 /// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
@@ -59,7 +59,7 @@ const KNOWN: usize = 2_000_000;
 const STEPS: usize = 200_000;
 
 /// Key of a first step: world, line within it, thread, written value, and access.
-type Begin = (Line, u8, u8, Update, Access);
+type FirstStepKey = (Line, u8, u8, Update, Access);
 
 /// Cached worlds and steps of a machine with one cache per thread.
 pub struct Lines<'p> {
@@ -74,7 +74,7 @@ pub struct Lines<'p> {
     last: Option<(Line, Rc<MachineState<Values>>)>,
     /// Steps of each line; the key is true with spontaneous evictions and downgrades, false without.
     moves: FxHashMap<(Line, bool), Rc<[Move]>>,
-    begun: FxHashMap<Begin, Option<Rc<Move>>>,
+    begun: FxHashMap<FirstStepKey, Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
@@ -285,7 +285,7 @@ impl<'p> Lines<'p> {
         worlds.iter().all(|world| {
             let mut flights = world.network.flights();
             let mut lines = world.lines.iter();
-            !flights.any(|flight| matches!(flight.carried, Carried::Write(..)))
+            !flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
                 && !lines.any(|place| {
                     place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
                 })
@@ -343,10 +343,10 @@ impl<'p> Lines<'p> {
         line: Line,
         within: u8,
         thread: u8,
-        wish: MemoryRequest,
+        request: MemoryRequest,
     ) -> Result<Option<Rc<Move>>, Wrong> {
         let of = &self.accesses[usize::from(thread)];
-        let (access, what) = match wish {
+        let (access, what) = match request {
             MemoryRequest::Read(_, true) => (of.acquire, Update::Add(0)),
             MemoryRequest::Read(_, false) => (of.read, Update::Add(0)),
             MemoryRequest::Write(_, value, release, via) => {
@@ -426,13 +426,13 @@ impl<'p> Lines<'p> {
         let ended = ended.into_iter();
         let ended =
             ended.map(|one| Finished::Access(one.remote, one.line, one.found.map(|copy| copy.1)));
-        let mut puts = Vec::new();
+        let mut sent_orders = Vec::new();
         if !self.joined() {
             let had: BTreeMap<Queue, usize> = self.machine.queued(before).into_iter().collect();
             for (queue, queued) in self.machine.queued(&after) {
                 let had = had.get(&queue).copied().unwrap_or(0);
                 let kept = had - usize::from(takes == Some(queue));
-                puts.extend(std::iter::repeat_n(queue, queued - kept));
+                sent_orders.extend(std::iter::repeat_n(queue, queued - kept));
             }
         }
         Ok(Move {
@@ -440,7 +440,7 @@ impl<'p> Lines<'p> {
             ended: ended.collect(),
             gives_up,
             takes,
-            puts,
+            sent_orders,
         })
     }
 }

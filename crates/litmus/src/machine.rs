@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
 use cohkit_system::world::{
-    Arrival, Clusters, CompletedAccess, Explored, LevelStep, Levels, Order, Step, System, World,
+    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, SearchState, Step, System, World,
     Wrong,
 };
 
@@ -124,14 +124,14 @@ impl<'p> Machine<'p> {
     ) -> Result<bool, Wrong> {
         match (self, state, step) {
             (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
-                let taken = world.take_and_tell(system, step, ended)?;
-                seated(seats, |&remote| remote, ended);
+                let taken = world.take_recording(system, step, ended)?;
+                map_remotes_to_threads(seats, |&remote| remote, ended);
                 Ok(taken)
             }
             (Machine::Two(levels, seats), MachineState::Two(clusters), step) => {
-                let taken = clusters.take_and_tell(levels, step, ended)?;
+                let taken = clusters.take_recording(levels, step, ended)?;
                 if let LevelStep::Inner(cluster, _) = step {
-                    seated(seats, below(cluster), ended);
+                    map_remotes_to_threads(seats, below(cluster), ended);
                 }
                 Ok(taken)
             }
@@ -154,14 +154,14 @@ impl<'p> Machine<'p> {
             (Machine::One(system, seats), MachineState::One(world)) => {
                 let at = (line, seats[usize::from(thread)]);
                 let begun = world.begin(system, at, access, what, ended)?;
-                seated(seats, |&remote| remote, ended);
+                map_remotes_to_threads(seats, |&remote| remote, ended);
                 Ok(begun)
             }
             (Machine::Two(levels, seats), MachineState::Two(clusters)) => {
                 let (cluster, cache) = seats[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, what), ended)?;
-                seated(seats, below(cluster), ended);
+                map_remotes_to_threads(seats, below(cluster), ended);
                 Ok(begun)
             }
             _ => unreachable!("states are those of their machine"),
@@ -239,7 +239,11 @@ impl<D: Data> MachineState<D> {
 }
 
 /// Replaces the remote of each completed access by its thread. `cache` gives the remote of a seat in the current world.
-fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [CompletedAccess<D>]) {
+fn map_remotes_to_threads<D: Data, S>(
+    seats: &[S],
+    cache: impl Fn(&S) -> u8,
+    ended: &mut [CompletedAccess<D>],
+) {
     for one in ended {
         let seat = seats.iter().position(|seat| cache(seat) == one.remote);
         one.remote = seat.map_or(u8::MAX, |thread| thread as u8);
@@ -256,7 +260,7 @@ fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
 
 /// Returns all assignments of threads to clusters, up to permutations of clusters and of the caches in a cluster. An
 /// assignment gives the cluster of each thread and its cache there.
-pub fn seatings(threads: u8) -> Vec<Vec<(u8, u8)>> {
+pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
     let mut all: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
     for _ in 0..threads {
         let longer = all.iter().flat_map(|before| {
@@ -277,8 +281,8 @@ mod tests {
 
     #[test]
     fn threads_share_clusters_in_every_way() {
-        let counts = [1, 2, 3, 4].map(|threads| seatings(threads).len());
+        let counts = [1, 2, 3, 4].map(|threads| thread_placements(threads).len());
         assert_eq!(counts, [1, 2, 5, 15]);
-        assert_eq!(seatings(2), [[(0, 0), (0, 1)], [(0, 0), (1, 0)]]);
+        assert_eq!(thread_placements(2), [[(0, 0), (0, 1)], [(0, 0), (1, 0)]]);
     }
 }

@@ -9,11 +9,11 @@ use crate::program::{Observed, Outcome, Program, Update};
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
 pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
-    ends_within(program, cores, usize::MAX).expect("as many states as there are")
+    outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
 /// As [`ends`], or `None` if there are more than `most` states.
-pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<Outcome>> {
+pub fn outcomes_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<Outcome>> {
     let mut first = State {
         cores: Core::all(program),
         memory: program.initial.clone(),
@@ -43,10 +43,10 @@ pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTree
                 next.cores[number].forward(&thread.code, at);
                 on(next);
             }
-            for wish in core.wishes(&thread.code, cores) {
+            for request in core.ready_requests(&thread.code, cores) {
                 let mut next = state.clone();
-                let found = next.perform(wish);
-                next.cores[number].ended(&thread.code, wish.location(), found);
+                let found = next.perform(request);
+                next.cores[number].ended(&thread.code, request.location(), found);
                 on(next);
             }
         }
@@ -65,10 +65,10 @@ struct State {
 
 impl State {
     /// Performs a request and returns the old value.
-    fn perform(&mut self, wish: MemoryRequest) -> i64 {
-        let place = &mut self.memory[usize::from(wish.location())];
+    fn perform(&mut self, request: MemoryRequest) -> i64 {
+        let place = &mut self.memory[usize::from(request.location())];
         let found = *place;
-        match wish {
+        match request {
             MemoryRequest::Read(..) => {}
             MemoryRequest::Write(_, value, ..) => *place = Update::Set(value).of(found),
             MemoryRequest::Update(_, update, _) => *place = update.of(found),

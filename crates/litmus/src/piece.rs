@@ -42,7 +42,7 @@ pub(crate) fn wrong<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
     })
 }
 
-pub(crate) fn helped<T>(
+pub(crate) fn error_with_help<T>(
     piece: Piece,
     message: impl Into<String>,
     help: impl Into<String>,

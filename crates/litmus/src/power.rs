@@ -1,7 +1,7 @@
 //! Instructions of Power.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{helped, Piece, Result};
+use crate::piece::{error_with_help, Piece, Result};
 use crate::program::{Acquire, Address, Fence, Instruction, Operand, Operation, StoreVariant};
 
 pub(crate) const POWER: Dialect = Dialect {
@@ -78,7 +78,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         "STWCX." | "STDCX." => {
             let to = address(code, &cell)?;
             let store = Instruction::StoreConditional {
-                status: code.hidden_named(".differ"),
+                status: code.named_temporary(".differ"),
                 to,
                 value: code.operand(parts[0], "")?,
                 acquire: false,
@@ -97,13 +97,13 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         "CMPW" | "CMPWI" | "CMPD" => {
             cell.takes(2)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
-            let differ = code.hidden_named(".differ");
+            let differ = code.named_temporary(".differ");
             code.compute(whole, Some(differ), Operation::Subtract, a, b)
                 .map(|_| ())
         }
         "BEQ" | "BNE" => {
             cell.takes(1)?;
-            let differ = code.hidden_named(".differ");
+            let differ = code.named_temporary(".differ");
             code.branch(whole, differ, name == "BEQ", parts[0])
         }
         "B" => {
@@ -133,7 +133,7 @@ fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
         .once("(")
         .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = inner else {
-        return helped(parts[1], "an address stands in parentheses", "`0(r2)`");
+        return error_with_help(parts[1], "an address stands in parentheses", "`0(r2)`");
     };
     let base: Piece = base.until(base.text.len() - 1).trim();
     let base = code.operand(base, "")?;

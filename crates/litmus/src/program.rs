@@ -393,7 +393,7 @@ impl Instruction {
     }
 
     /// Returns the destination register, if any.
-    pub fn fills(&self) -> Option<Register> {
+    pub fn destination(&self) -> Option<Register> {
         match *self {
             Instruction::Load { to, .. }
             | Instruction::Atomic { to, .. }
@@ -496,7 +496,7 @@ impl Program {
         let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
             let accesses = thread.code.iter().filter(|one| one.address().is_some());
-            for to in accesses.filter_map(Instruction::fills) {
+            for to in accesses.filter_map(Instruction::destination) {
                 if !thread.names[to].starts_with('.') {
                     all.push(Observed::Register(number, to));
                 }
@@ -574,7 +574,7 @@ impl Program {
     }
 
     /// Returns true if the set of all outcomes satisfies the quantified claim.
-    pub fn fulfilled<'e>(&self, ends: impl IntoIterator<Item = &'e Outcome>) -> bool {
+    pub fn is_satisfied<'e>(&self, ends: impl IntoIterator<Item = &'e Outcome>) -> bool {
         let mut ends = ends.into_iter();
         match self.quantifier {
             Quantifier::Exists => ends.any(|end| self.holds(end)),

@@ -1,7 +1,7 @@
 //! Instructions of RISC-V: words and double words, fences, and the atomic extension.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{helped, wrong, Piece, Result};
+use crate::piece::{error_with_help, wrong, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, StoreVariant,
 };
@@ -232,7 +232,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             cell.takes(1)?;
             code.jump(whole, parts[0])
         }
-        "LB" | "LBU" | "LH" | "LHU" | "SB" | "SH" => helped(
+        "LB" | "LBU" | "LH" | "LHU" | "SB" | "SH" => error_with_help(
             cell.word,
             format!("`{}` is no instruction that is read here", cell.word.text),
             "an access is of one word, and a location has one",
@@ -320,7 +320,7 @@ fn class(piece: Piece) -> Result<Class> {
     let has = |letter: char| piece.text.contains(letter);
     if piece.text.is_empty() || !piece.text.chars().all(|c| "iorw".contains(c)) {
         let message = format!("`{}` is no part of a fence", piece.text);
-        return helped(piece, message, "`r`, `w` or `rw`");
+        return error_with_help(piece, message, "`r`, `w` or `rw`");
     }
     match (has('r'), has('w')) {
         (true, true) => Ok(Class::All),
@@ -353,7 +353,7 @@ fn branches<'t>(
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = parts else {
-        return helped(piece, "an address stands in parentheses", "`0(x6)`");
+        return error_with_help(piece, "an address stands in parentheses", "`0(x6)`");
     };
     let base = base.until(base.text.len() - 1).trim();
     let base = code.operand(base, "")?;

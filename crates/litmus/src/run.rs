@@ -12,7 +12,7 @@ use std::rc::Rc;
 use crate::cores::{Core, Cores, FenceKind, MemoryRequest};
 use crate::kinds::Kinds;
 use crate::lines::{Finished, Lines, Move};
-use crate::machine::{seatings, Queue};
+use crate::machine::{thread_placements, Queue};
 use crate::models::end;
 use crate::program::{Location, Outcome, Program};
 use crate::trace_events::{Change, Story, ThreadStep};
@@ -83,16 +83,16 @@ pub enum Found {
 }
 
 /// Returns all outcomes of a program whose threads run on the caches of a protocol, each thread on its own cache of the
-/// first kind. The run polls `goes_on` and stops when it returns false.
+/// first kind. The run polls `should_continue` and stops when it returns false.
 pub fn run(
     protocol: &Protocol,
     home: &Controller,
     program: &Program,
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Found {
     let kinds = Kinds::from(program.threads.len() as u8);
-    run_placed((protocol, home), &kinds, program, options, goes_on)
+    run_placed((protocol, home), &kinds, program, options, should_continue)
 }
 
 /// As [`run`], on caches of these kinds.
@@ -101,11 +101,11 @@ pub fn run_placed(
     kinds: &Kinds,
     program: &Program,
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Found {
     let locations = program.locations.len() as u8;
     let mut lines = Lines::new(protocol, home, kinds.clone(), locations, options.room);
-    run_on(&mut lines, program, options, goes_on)
+    run_on(&mut lines, program, options, should_continue)
 }
 
 /// Returns all outcomes of each program on the lower of two cache levels. `levels` is the upper level, then the lower.
@@ -115,7 +115,7 @@ pub fn run_below(
     levels: [(&Protocol, &Controller); 2],
     programs: &[Program],
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Vec<Found> {
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
     let none = || Found::Ends {
@@ -123,7 +123,7 @@ pub fn run_below(
         states: 0,
     };
     let mut all: Vec<Found> = programs.iter().map(|_| none()).collect();
-    for seats in seatings(threads) {
+    for seats in thread_placements(threads) {
         let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
         let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
         let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
@@ -143,7 +143,7 @@ pub fn run_below(
             let Found::Ends { ends, states } = sofar else {
                 continue;
             };
-            match run_on(&mut lines, program, options, goes_on) {
+            match run_on(&mut lines, program, options, should_continue) {
                 Found::Ends {
                     ends: more,
                     states: others,
@@ -164,7 +164,7 @@ pub fn run_on(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
     if let Some(what) = lines.lacks(program) {
@@ -177,7 +177,7 @@ pub fn run_on(
     let (mut all, mut visited) = (BTreeSet::new(), 0);
     for placement in runner.placements(options) {
         runner.placement = placement;
-        match runner.explore(options, &|_| false, goes_on) {
+        match runner.explore(options, &|_| false, should_continue) {
             Ok((Found::Ends { ends, states }, _)) => {
                 all.extend(ends);
                 visited += states;
@@ -209,14 +209,14 @@ pub fn shortest(
     program: &Program,
     options: &Options,
     wanted: &dyn Fn(Option<&Outcome>) -> bool,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Option<Shortest> {
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, StatePath)> = None;
     for placement in runner.placements(options) {
         runner.placement.clone_from(&placement);
-        let Ok((_, Some(way))) = runner.explore(options, wanted, goes_on) else {
+        let Ok((_, Some(way))) = runner.explore(options, wanted, should_continue) else {
             continue;
         };
         if best
@@ -287,7 +287,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         &mut self,
         options: &Options,
         wanted: &dyn Fn(Option<&Outcome>) -> bool,
-        goes_on: &mut dyn FnMut() -> bool,
+        should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<(Found, Option<StatePath>), Wrong> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
@@ -308,7 +308,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let mut graph = Graph::default();
         let mut number = 0;
         while number < states.len() {
-            if number % 1024 == 1023 && !goes_on() {
+            if number % 1024 == 1023 && !should_continue() {
                 return Ok((Found::Interrupted, None));
             }
             let state = states.row(number).to_vec();
@@ -357,12 +357,12 @@ impl<'r, 'p> Runner<'r, 'p> {
             }
             number += 1;
         }
-        if let Some(trap) = graph.trap() {
+        if let Some(first_trapped_state) = graph.first_trapped_state() {
             let found = Found::Stuck {
-                waiting: self.waiting(states.row(trap)),
+                waiting: self.waiting(states.row(first_trapped_state)),
                 livelock: true,
             };
-            let way = wanted(None).then(|| way(&states, &from, trap));
+            let way = wanted(None).then(|| way(&states, &from, first_trapped_state));
             return Ok((found, way));
         }
         let states = states.len();
@@ -433,7 +433,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
     }
 
-    fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s Known> {
+    fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s ThreadStateInfo> {
         let cores = self.threads.iter().zip(&state[self.first_thread()..]);
         cores.map(|(thread, &core)| thread.known(core))
     }
@@ -444,7 +444,9 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     fn waiting(&self, state: &[u32]) -> Vec<Option<MemoryRequest>> {
         let cores = self.cores(state);
-        cores.map(|core| core.wishes.first().copied()).collect()
+        cores
+            .map(|core| core.ready_requests.first().copied())
+            .collect()
     }
 
     fn end(&self, state: &[u32]) -> Option<Outcome> {
@@ -473,13 +475,16 @@ impl<'r, 'p> Runner<'r, 'p> {
                 each(ThreadStep::Forwards(number as u8), &self.next, false);
             }
             // A thread has at most one outstanding access per line.
-            let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
-            for &wish in wishes.iter() {
-                let (world, within) = self.place(wish.location());
-                let begun = self.lines.begin(state[world], within, number as u8, wish)?;
+            let ready_requests =
+                Rc::clone(&self.threads[number].known(state[place]).ready_requests);
+            for &request in ready_requests.iter() {
+                let (world, within) = self.place(request.location());
+                let begun = self
+                    .lines
+                    .begin(state[world], within, number as u8, request)?;
                 if let Some(begun) = begun {
                     self.moves(state, world, &begun);
-                    each(ThreadStep::Begins(number as u8, wish), &self.next, false);
+                    each(ThreadStep::Begins(number as u8, request), &self.next, false);
                 }
             }
             for asked in self.threads[number]
@@ -514,7 +519,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         next[line] = step.to;
         let (queues, gives_up) = (state.len() - 2, state.len() - 1);
         next[gives_up] -= u32::from(step.gives_up);
-        if step.takes.is_some() || !step.puts.is_empty() {
+        if step.takes.is_some() || !step.sent_orders.is_empty() {
             let mut all = self.queues.thing(state[queues]).clone();
             if let Some(order) = step.takes {
                 match all.get_mut(&order) {
@@ -527,7 +532,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                     _ => return false,
                 }
             }
-            for &order in &step.puts {
+            for &order in &step.sent_orders {
                 all.entry(order).or_default().push(line as u8);
             }
             next[queues] = self.queues.number(&all).0;
@@ -550,8 +555,8 @@ impl<'r, 'p> Runner<'r, 'p> {
             next[place] = match access {
                 Err(asked) => thread.answered(next[place], asked),
                 Ok((location, value)) => {
-                    let mut wishes = thread.known(next[place]).wishes.iter();
-                    let updates = wishes
+                    let mut ready_requests = thread.known(next[place]).ready_requests.iter();
+                    let updates = ready_requests
                         .any(|w| matches!(w, MemoryRequest::Update(at, ..) if *at == location));
                     self.unread |= updates && value.is_none();
                     thread.ended(next[place], location, value.unwrap_or_default())
@@ -568,7 +573,7 @@ struct Graph {
     /// Successors of all states, one list after the other.
     edges: Vec<u32>,
     /// End of each state's list in `edges`.
-    lists: Vec<usize>,
+    edge_list_ends: Vec<usize>,
     /// True for states from which an outcome is known to be reachable.
     ends: Vec<bool>,
 }
@@ -580,17 +585,19 @@ impl Graph {
 
     /// Ends the list of a state's successors.
     fn push(&mut self, outcome: bool) {
-        self.lists.push(self.edges.len());
+        self.edge_list_ends.push(self.edges.len());
         self.ends.push(outcome);
     }
 
     fn successors(&self, number: usize) -> &[u32] {
-        let first = number.checked_sub(1).map_or(0, |before| self.lists[before]);
-        &self.edges[first..self.lists[number]]
+        let first = number
+            .checked_sub(1)
+            .map_or(0, |before| self.edge_list_ends[before]);
+        &self.edges[first..self.edge_list_ends[number]]
     }
 
     /// Returns the first state from which no outcome is reachable.
-    fn trap(mut self) -> Option<usize> {
+    fn first_trapped_state(mut self) -> Option<usize> {
         // Most successors have higher numbers, so most states are decided in the first round.
         let mut open: Vec<u32> = (0..self.ends.len() as u32).rev().collect();
         loop {
@@ -621,8 +628,8 @@ fn way(states: &Rows, from: &[u32], mut number: usize) -> StatePath {
 }
 
 /// Cached properties of one state of a thread.
-struct Known {
-    wishes: Rc<[MemoryRequest]>,
+struct ThreadStateInfo {
+    ready_requests: Rc<[MemoryRequest]>,
     /// Fences and acquires that the thread may request now.
     asks: [Option<FenceKind>; 2],
     stopped: bool,
@@ -636,7 +643,7 @@ struct Thread<'r> {
     number: usize,
     buffers: Cores,
     cores: Interner<Core>,
-    known: Vec<Known>,
+    known: Vec<ThreadStateInfo>,
     ended: FxHashMap<(u32, u8, i64), u32>,
 }
 
@@ -654,7 +661,7 @@ impl<'r> Thread<'r> {
         thread
     }
 
-    fn known(&self, core: u32) -> &Known {
+    fn known(&self, core: u32) -> &ThreadStateInfo {
         &self.known[core as usize]
     }
 
@@ -662,8 +669,8 @@ impl<'r> Thread<'r> {
     fn number(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
         core.settle(code, self.buffers);
-        let known = Known {
-            wishes: core.wishes(code, self.buffers).collect(),
+        let known = ThreadStateInfo {
+            ready_requests: core.ready_requests(code, self.buffers).collect(),
             asks: [FenceKind::Fence, FenceKind::Acquired]
                 .map(|asked| core.asks_for(code, self.buffers, asked).then_some(asked)),
             stopped: core.stopped(code),

@@ -1,7 +1,7 @@
 //! Classic shapes with mixed orders between their accesses, as files in assembly and in C.
 
 use crate::axioms::{allowed, Model};
-use crate::cycles::{alike, varied, EdgeOrder, FAMILIES};
+use crate::cycles::{canonical_key, create_variation, EdgeOrder, FAMILIES};
 use crate::print::{print, print_c};
 use crate::program::{Program, Quantifier};
 
@@ -16,14 +16,14 @@ const MIXED: [EdgeOrder; 6] = [
 ];
 /// Orders mixed in larger shapes with two program-order relations, and in `ISA2`, which distinguishes point-to-point
 /// orders from those at homes.
-const HANDED_ON: [EdgeOrder; 4] = [
+const LARGE_SHAPE_ORDERS: [EdgeOrder; 4] = [
     EdgeOrder::Nothing,
     EdgeOrder::Fence,
     EdgeOrder::Orders,
     EdgeOrder::HandsOver,
 ];
 /// Orders that C11 can express.
-const IN_C: [EdgeOrder; 4] = [
+const C11_ORDERS: [EdgeOrder; 4] = [
     EdgeOrder::Nothing,
     EdgeOrder::Fence,
     EdgeOrder::Orders,
@@ -45,7 +45,7 @@ pub const ORDERINGS: [(&str, &str); 10] = [
     ("tso/mp", include_str!("../../../ordering/tso/mp.coh")),
 ];
 /// Names of the files whose outcomes on `mp` violate release consistency, in their order.
-pub const SHOWN_ON_MP: &str = include_str!("../../../litmus/shapes/shown-on-mp.txt");
+pub const MP_VIOLATIONS: &str = include_str!("../../../litmus/shapes/shown-on-mp.txt");
 
 /// A litmus file.
 pub struct File {
@@ -62,13 +62,13 @@ pub struct File {
 /// The first shape that cannot be printed, with the reason.
 pub fn files() -> Result<Vec<File>, String> {
     let mut files = Vec::new();
-    for program in shapes(&MIXED, &HANDED_ON)? {
+    for program in shapes(&MIXED, &LARGE_SHAPE_ORDERS)? {
         files.push(File {
             path: format!("aarch64/{}.litmus", program.name),
             text: print(&program)?,
         });
     }
-    for mut program in shapes(&IN_C, &IN_C)? {
+    for mut program in shapes(&C11_ORDERS, &C11_ORDERS)? {
         if program.threads.len() > 2 {
             continue;
         }
@@ -96,10 +96,10 @@ fn shapes(mixed: &[EdgeOrder], handed_on: &[EdgeOrder]) -> Result<Vec<Program>, 
         };
         let mut of_family: Vec<Program> = Vec::new();
         for between in mixes {
-            let mut program = varied(family, cycle, &between)?;
+            let mut program = create_variation(family, cycle, &between)?;
             if of_family
                 .iter()
-                .any(|other| alike(other) == alike(&program))
+                .any(|other| canonical_key(other) == canonical_key(&program))
             {
                 continue;
             }

@@ -15,19 +15,19 @@ pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     if program.has_addresses() {
         return vec![(0..program.threads.len()).collect()];
     }
-    extend(program, &Turned::default(), &mut found);
+    extend(program, &PartialSymmetry::default(), &mut found);
     found
 }
 
 /// Partial symmetry: images of threads, of locations, and of the registers of each thread.
 #[derive(Clone, Default)]
-struct Turned {
+struct PartialSymmetry {
     threads: Vec<usize>,
     locations: BTreeMap<Location, Location>,
     registers: Vec<BTreeMap<Register, Register>>,
 }
 
-fn extend(program: &Program, turned: &Turned, found: &mut Vec<Vec<usize>>) {
+fn extend(program: &Program, turned: &PartialSymmetry, found: &mut Vec<Vec<usize>>) {
     let next = turned.threads.len();
     if next == program.threads.len() {
         if turned.keeps(program) {
@@ -57,7 +57,7 @@ fn pair<T: Ord + Copy>(all: &mut BTreeMap<T, T>, one: T, other: T) -> bool {
     }
 }
 
-impl Turned {
+impl PartialSymmetry {
     /// Maps thread `one` to `other`. Returns false if their code does not match.
     fn takes(&mut self, program: &Program, one: usize, other: usize) -> bool {
         let [a, b] = [one, other].map(|number| &program.threads[number].code);

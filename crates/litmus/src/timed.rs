@@ -10,8 +10,8 @@ use cohkit_protocol::threads::Accesses;
 use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::{Platform, Quantity};
-use cohkit_sim::scenario::{Playable, Played};
-use cohkit_sim::simulation::{play_while, Lower, RunError, Setup};
+use cohkit_sim::scenario::{Playable, ScenarioRun};
+use cohkit_sim::simulation::{play_while, LowerLevelSetup, RunError, Setup};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Machine<'_> {
     ///
     /// # Errors
     /// The platform has no quantity for the number of remotes of a kind.
-    fn setup(&self, scenario: InTime) -> Result<Setup, String> {
+    fn setup(&self, scenario: TimedProgram) -> Result<Setup, String> {
         let Level {
             protocol,
             home,
@@ -116,7 +116,7 @@ impl Machine<'_> {
         let homes = Quantity::given(protocol.homes.into(), "of the text");
         torture.home.count = (protocol.homes > 1).then_some(homes);
         let mut setup = Setup::with_threads((*protocol).clone(), home.clone(), torture, scenario);
-        let below = self.lower.as_ref().map(|level| Lower {
+        let below = self.lower.as_ref().map(|level| LowerLevelSetup {
             protocol: level.protocol.clone(),
             home: level.home.clone(),
             platform: Platform::torture(level.caches),
@@ -144,7 +144,7 @@ pub fn clusters(threads: u16) -> Vec<[u16; 2]> {
 }
 
 /// Runs a program once per seed on small machines that provoke races. The seed selects the machine. The threads run on
-/// caches of the first kind. Polls `goes_on` before each run, and stops when it returns false.
+/// caches of the first kind. Polls `should_continue` before each run, and stops when it returns false.
 ///
 /// # Errors
 /// The program cannot be run on these machines, or the caller cancelled.
@@ -152,10 +152,10 @@ pub fn observe(
     machines: &[Machine],
     program: &Program,
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, NotRun> {
     let kinds = Kinds::from(program.threads.len() as u8);
-    observe_placed(machines, &kinds, program, options, goes_on)
+    observe_placed(machines, &kinds, program, options, should_continue)
 }
 
 /// As [`observe`], on caches of these kinds.
@@ -167,7 +167,7 @@ pub fn observe_placed(
     kinds: &Kinds,
     program: &Program,
     options: &Options,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, NotRun> {
     let Some(first) = machines.first() else {
         return Err(NotRun::Cannot("there is no machine".into()));
@@ -182,7 +182,7 @@ pub fn observe_placed(
         let what = "where there are two levels, caches are of one kind";
         return Err(NotRun::Cannot(what.into()));
     }
-    changes_copies(protocol, kinds, program)?;
+    check_atomics(protocol, kinds, program)?;
     let mut seen = SeedOutcomes::default();
     let accesses = kinds.accesses(protocol);
     // The simulator's threads request the acquire after an acquiring read themselves.
@@ -192,12 +192,12 @@ pub fn observe_placed(
     });
     let asks: Vec<FenceSupport> = asks.collect();
     for run in 0..options.runs {
-        if !goes_on() {
+        if !should_continue() {
             return Err(NotRun::Interrupted);
         }
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
-        let setup = machine.setup(InTime {
+        let setup = machine.setup(TimedProgram {
             program: ordered(protocol, kinds, program),
             cores: options.cores,
             kinds: kinds.clone(),
@@ -241,7 +241,7 @@ pub fn observe_placed(
 /// # Errors
 /// A thread with atomic accesses has a cache without write permission, or an atomic access has an unsupported
 /// operation.
-fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
+fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
@@ -275,7 +275,7 @@ fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resu
 
 /// A program as a scenario of the simulator.
 #[derive(Clone)]
-struct InTime {
+struct TimedProgram {
     program: Program,
     cores: Cores,
     /// Kinds of the threads' caches.
@@ -292,7 +292,7 @@ struct InTime {
 /// Number of lines for locations: few enough that some share a set of the small caches and evict each other.
 const LINES: u32 = 16;
 
-impl InTime {
+impl TimedProgram {
     /// Returns the number of simulator cores per thread.
     fn ports(&self) -> usize {
         match self.cores {
@@ -307,20 +307,20 @@ impl InTime {
     fn seats(&self) -> Vec<(usize, usize)> {
         let ports = self.ports();
         // There may be more caches of the first kind than threads.
-        if self.kinds.of_first() {
+        if self.kinds.all_on_first_kind() {
             let cores =
                 (0..ports).flat_map(|port| (0..self.caches).map(move |cache| (port, cache)));
             return cores.collect();
         }
         let numbers = self.kinds.numbers();
         let thread = |remote: u8| numbers.iter().position(|number| *number == remote);
-        let kinds = self.kinds.by_kind().into_iter();
+        let kinds = self.kinds.remotes_by_kind().into_iter();
         let cores = kinds.flat_map(|remotes| {
             (0..ports).flat_map(move |port| remotes.clone().map(move |remote| (port, remote)))
         });
         let cores = cores.filter_map(|(port, remote)| Some((port, thread(remote)?)));
         // The machine has a cache of the first kind even if no thread runs on it.
-        let idle = match self.kinds.has_first() {
+        let idle = match self.kinds.any_on_first_kind() {
             true => 0,
             false => ports,
         };
@@ -344,7 +344,7 @@ impl InTime {
     }
 }
 
-impl Playable for InTime {
+impl Playable for TimedProgram {
     fn uses(&self) -> u32 {
         LINES
     }
@@ -361,7 +361,7 @@ impl Playable for InTime {
         true
     }
 
-    fn begin(&self) -> Box<dyn Played> {
+    fn begin(&self) -> Box<dyn ScenarioRun> {
         let mut cores = Core::all(&self.program);
         let threads = cores.iter_mut().zip(&self.program.threads);
         for ((core, thread), asks) in threads.zip(&self.asks) {
@@ -375,7 +375,7 @@ impl Playable for InTime {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![Doing::Nothing; seats.len()],
+            steps: vec![ThreadActivity::Nothing; seats.len()],
             seats,
             random,
             memory: RefCell::new(Vec::new()),
@@ -386,7 +386,7 @@ impl Playable for InTime {
 
 /// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Doing {
+enum ThreadActivity {
     Nothing,
     /// The delay before the next step is over.
     Waited,
@@ -399,12 +399,12 @@ enum Doing {
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
 /// performs the stores; with a window, any of three performs the next access.
 struct Running {
-    test: InTime,
+    test: TimedProgram,
     lines: Vec<u32>,
     cores: Vec<Core>,
     /// Index of each simulator core among the cores of its thread, and the thread.
     seats: Vec<(usize, usize)>,
-    steps: Vec<Doing>,
+    steps: Vec<ThreadActivity>,
     random: Random,
     /// Final values of the locations.
     memory: RefCell<Vec<i64>>,
@@ -420,11 +420,11 @@ impl Running {
         cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(first)
     }
 
-    fn accesses(&self, wish: MemoryRequest) -> Step {
-        let (line, word) = (self.lines[usize::from(wish.location())], 0);
-        let shift = self.difference(wish.location());
+    fn accesses(&self, request: MemoryRequest) -> Step {
+        let (line, word) = (self.lines[usize::from(request.location())], 0);
+        let shift = self.difference(request.location());
         let of = |value: i64| (value as u64).wrapping_add(shift);
-        let update = match wish {
+        let update = match request {
             MemoryRequest::Read(_, false) => return Step::Load { line, word },
             MemoryRequest::Read(_, true) => return Step::Acquire { line, word },
             MemoryRequest::Write(_, value, false, _) => {
@@ -455,7 +455,7 @@ impl Running {
     }
 
     /// Returns a polling step: the thread retries after others have made progress.
-    fn looks_again(&self, number: usize) -> Step {
+    fn polling_step(&self, number: usize) -> Step {
         Step::LoadHost {
             word: number as u32,
         }
@@ -465,30 +465,32 @@ impl Running {
     fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
         let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
-        let its_own = |wish: &MemoryRequest| match self.test.cores {
+        let its_own = |request: &MemoryRequest| match self.test.cores {
             Cores::InOrder => true,
-            Cores::StoreBuffer => matches!(wish, MemoryRequest::Write(..)) == (port == 1),
+            Cores::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
             Cores::Relaxed(_) => {
                 let mut others = self.seats.iter().zip(&self.steps);
-                !others.any(|(seat, doing)| seat.1 == thread && *doing == Doing::Access(*wish))
+                !others.any(|(seat, doing)| {
+                    seat.1 == thread && *doing == ThreadActivity::Access(*request)
+                })
             }
         };
-        let wishes = self.cores[thread].wishes(code, self.test.cores);
-        wishes.filter(its_own).collect()
+        let ready_requests = self.cores[thread].ready_requests(code, self.test.cores);
+        ready_requests.filter(its_own).collect()
     }
 
     /// Returns the next step of a simulator core.
     fn next(&mut self, number: usize) -> Step {
         let (port, thread) = self.seats[number];
-        let wishes = self.may_begin(number);
-        let chosen = match wishes.len() {
-            0 | 1 => wishes.first(),
-            several => wishes.get(self.random.below(several as u64) as usize),
+        let ready_requests = self.may_begin(number);
+        let chosen = match ready_requests.len() {
+            0 | 1 => ready_requests.first(),
+            several => ready_requests.get(self.random.below(several as u64) as usize),
         };
-        if let Some(&wish) = chosen {
-            self.steps[number] = Doing::Access(wish);
-            return self.accesses(wish);
+        if let Some(&request) = chosen {
+            self.steps[number] = ThreadActivity::Access(request);
+            return self.accesses(request);
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
@@ -497,7 +499,7 @@ impl Running {
             .into_iter()
             .find(asks);
         if let (0, Some(asked)) = (port, asked) {
-            self.steps[number] = Doing::Asks(asked);
+            self.steps[number] = ThreadActivity::Asks(asked);
             return Step::Fence;
         }
         if port == 0 {
@@ -507,7 +509,7 @@ impl Running {
             if let (true, Some(at)) = (reads, forwarded) {
                 core.forward(code, at);
                 core.settle(code, self.test.cores);
-                self.steps[number] = Doing::Nothing;
+                self.steps[number] = ThreadActivity::Nothing;
                 return self.waits(0);
             }
             if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
@@ -518,13 +520,13 @@ impl Running {
             return Step::Stop;
         }
         if port > 0 {
-            self.steps[number] = Doing::Nothing;
+            self.steps[number] = ThreadActivity::Nothing;
         }
-        self.looks_again(number)
+        self.polling_step(number)
     }
 }
 
-impl Played for Running {
+impl ScenarioRun for Running {
     fn application(&mut self) -> &mut dyn Application {
         &mut self.nobody
     }
@@ -538,33 +540,33 @@ impl Played for Running {
         if thread >= self.cores.len() {
             return Step::Stop;
         }
-        if let Doing::Access(wish) = self.steps[number] {
+        if let ThreadActivity::Access(request) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
-            let value = result.wrapping_sub(self.difference(wish.location()));
-            self.cores[thread].ended(code, wish.location(), value as i64);
+            let value = result.wrapping_sub(self.difference(request.location()));
+            self.cores[thread].ended(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = Doing::Nothing;
+            self.steps[number] = ThreadActivity::Nothing;
         }
-        if let Doing::Asks(asked) = self.steps[number] {
+        if let ThreadActivity::Asks(asked) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
             self.cores[thread].answered(code, self.test.cores, asked);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = Doing::Nothing;
+            self.steps[number] = ThreadActivity::Nothing;
         }
         // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
-        if self.steps[number] == Doing::Nothing {
-            self.steps[number] = Doing::Waited;
+        if self.steps[number] == ThreadActivity::Nothing {
+            self.steps[number] = ThreadActivity::Waited;
             let most = if self.random.below(4) == 0 { 1600 } else { 200 };
             return self.waits(most);
         }
         self.next(number)
     }
 
-    fn writes_by(&self, number: usize) -> Option<Access> {
+    fn write_access(&self, number: usize) -> Option<Access> {
         let (_, thread) = self.seats[number];
         let (via, release) = match self.steps[number] {
-            Doing::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
-            Doing::Access(MemoryRequest::Update(_, _, via)) => (via, false),
+            ThreadActivity::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
+            ThreadActivity::Access(MemoryRequest::Update(_, _, via)) => (via, false),
             _ => return None,
         };
         match via {

@@ -7,7 +7,7 @@
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::value_text::{AgentNames, Contents};
 use cohkit_system::stores::Ticket;
-use cohkit_system::world::{Carried, Flight, System, World};
+use cohkit_system::world::{InFlightMessage, Payload, System, World};
 
 use crate::cores::{Core, FenceKind, MemoryRequest};
 use crate::program::{Location, Program, StoreVariant, Update};
@@ -39,7 +39,7 @@ pub struct Change<'s> {
 }
 
 /// A message in flight, its number in the chart, and its sender.
-type UnderWay = (Flight<Values>, u32, usize);
+type UnderWay = (InFlightMessage<Values>, u32, usize);
 
 /// Sequence chart under construction.
 pub struct Story<'s> {
@@ -143,7 +143,7 @@ impl<'s> Story<'s> {
             for flight in &taken {
                 actor = Some(self.takes(flight, change));
             }
-            self.home_changes(change, [before, after]);
+            self.add_home_changes(change, [before, after]);
             for flight in sent {
                 self.sends(actor, flight, change);
             }
@@ -155,7 +155,7 @@ impl<'s> Story<'s> {
                 .open()
                 .filter(|begun| !after.open().any(|other| other == *begun))
             {
-                if let (Some(at), Some(to)) = (at, code[place].fills()) {
+                if let (Some(at), Some(to)) = (at, code[place].destination()) {
                     let name = &self.program.locations[usize::from(at)];
                     let value = after.registers[to];
                     self.does(number, format!("finds {name} = {value}"));
@@ -165,7 +165,7 @@ impl<'s> Story<'s> {
     }
 
     /// Adds the receipt of a message. Returns the receiver.
-    fn takes(&mut self, flight: &Flight<Values>, change: &Change) -> usize {
+    fn takes(&mut self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
         let same = self
             .under_way
             .iter()
@@ -184,7 +184,7 @@ impl<'s> Story<'s> {
         agent
     }
 
-    fn sends(&mut self, actor: Option<usize>, flight: Flight<Values>, change: &Change) {
+    fn sends(&mut self, actor: Option<usize>, flight: InFlightMessage<Values>, change: &Change) {
         let from = match flight.from {
             Some(remote) => self.threads[usize::from(remote)],
             None => actor.unwrap_or_else(|| self.home(flight.line, change)),
@@ -210,7 +210,7 @@ impl<'s> Story<'s> {
         self.program.threads.len() + usize::from(line) % homes
     }
 
-    fn receiver(&self, flight: &Flight<Values>, change: &Change) -> usize {
+    fn receiver(&self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
         match flight.to {
             Some(remote) => self.threads[usize::from(remote)],
             None => self.home(flight.line, change),
@@ -218,15 +218,15 @@ impl<'s> Story<'s> {
     }
 
     /// Formats a message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
-    fn words(&self, flight: &Flight<Values>, change: &Change) -> String {
+    fn words(&self, flight: &InFlightMessage<Values>, change: &Change) -> String {
         let message = change.system.protocol.message(flight.message);
         let mut parts = Vec::new();
         let at = change.locations.get(usize::from(flight.line)).copied();
         if let (true, Some(at)) = (message.about_line, at.flatten()) {
             let name = &self.program.locations[usize::from(at)];
             parts.push(match &flight.carried {
-                Carried::Line((_, value))
-                | Carried::Write(WrittenValue(Some(Update::Set(value))), _) => {
+                Payload::Line((_, value))
+                | Payload::Write(WrittenValue(Some(Update::Set(value))), _) => {
                     format!("{name}={value}")
                 }
                 _ => name.clone(),
@@ -240,7 +240,7 @@ impl<'s> Story<'s> {
     }
 
     /// Adds the changes of memory and of the homes' registers.
-    fn home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
+    fn add_home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
         let system = change.system;
         for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
             let home = self.home(line as u8, change);
@@ -268,14 +268,14 @@ impl<'s> Story<'s> {
 
 /// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
 /// among messages, and the rank of a posted store.
-fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
+fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
-        .map(|flight| Flight {
+        .map(|flight| InFlightMessage {
             early: false,
             first: false,
             carried: match flight.carried {
-                Carried::Write(write, _) => Carried::Write(write, Ticket::VOID),
+                Payload::Write(write, _) => Payload::Write(write, Ticket::VOID),
                 other => other,
             },
             ..flight

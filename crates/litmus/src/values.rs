@@ -21,8 +21,8 @@ pub struct WrittenValue(pub(crate) Option<Update>);
 impl Data for Values {
     type Copy = Copy;
     type Write = WrittenValue;
-    const KEEPS: bool = true;
-    const AGES: bool = false;
+    const KEEPS_VALUES: bool = true;
+    const TRACKS_STALENESS: bool = false;
 
     fn new(lines: u8) -> Values {
         Values {
@@ -45,7 +45,7 @@ impl Data for Values {
         *last
     }
 
-    fn aged(copy: &Copy) -> Copy {
+    fn mark_stale(copy: &Copy) -> Copy {
         *copy
     }
 }

@@ -13,10 +13,10 @@ const WARM: &str = "+warm";
 
 /// Returns the classic programs that check a protocol's memory model; each also with warm caches if copies may be
 /// stale.
-pub fn judging(protocol: &Protocol) -> Vec<Program> {
+pub fn conformance_programs(protocol: &Protocol) -> Vec<Program> {
     let mut programs = classic();
     if !protocol.guarantee.coherent {
-        let warm: Vec<Program> = programs.iter().filter_map(warmed).collect();
+        let warm: Vec<Program> = programs.iter().filter_map(with_warm_caches).collect();
         programs.extend(warm);
     }
     programs
@@ -24,7 +24,7 @@ pub fn judging(protocol: &Protocol) -> Vec<Program> {
 
 /// Returns the program with warm caches: each thread first loads every location that it loads later, by plain loads
 /// into unobserved registers. Returns `None` if no thread loads.
-pub fn warmed(program: &Program) -> Option<Program> {
+pub fn with_warm_caches(program: &Program) -> Option<Program> {
     let mut warm = program.clone();
     warm.name.push_str(WARM);
     let mut any = false;
@@ -65,7 +65,7 @@ pub fn warmed(program: &Program) -> Option<Program> {
 /// code is this name.
 pub fn named(name: &str) -> Option<Program> {
     match name.strip_suffix(WARM) {
-        Some(cold) => warmed(&crate::cycles::named(cold)?),
+        Some(cold) => with_warm_caches(&crate::cycles::named(cold)?),
         None => crate::cycles::named(name).or_else(|| crate::bursts::named(name)),
     }
 }

@@ -4,7 +4,7 @@
 //! the lines, and the messages in flight are therefore stored once each, and numbered.
 
 use cohkit_system::interner::{Interner, Rows};
-use cohkit_system::world::{CopyOnWrite, Flight, Line, Network, System, World};
+use cohkit_system::world::{CopyOnWrite, InFlightMessage, Line, Network, System, World};
 
 use crate::values::Values;
 
@@ -13,7 +13,7 @@ use crate::values::Values;
 pub struct Worlds {
     data: Interner<Values>,
     lines: Interner<CopyOnWrite<Line<Values>>>,
-    flights: Interner<CopyOnWrite<Flight<Values>>>,
+    flights: Interner<CopyOnWrite<InFlightMessage<Values>>>,
     /// Row of each number; per world: its values, its lines, the number of its messages in flight, and these messages.
     rows: Rows,
     /// Buffer for the current row.
@@ -59,7 +59,7 @@ impl Worlds {
             let mut network = Network::new();
             for _ in 0..next() {
                 let flight = self.flights.thing(next()).clone();
-                network.put_as_it_is(system.protocol, flight);
+                network.insert_keeping_marks(system.protocol, flight);
             }
             World {
                 data,
@@ -82,7 +82,7 @@ mod tests {
     use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::world::{Explored, LevelStep, Levels};
+    use cohkit_system::world::{LevelStep, Levels, SearchState};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {

@@ -1,7 +1,7 @@
 //! Instructions of x86, in Intel syntax (destination first) and AT&T syntax (destination last).
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{helped, number, wrong, Piece, Result};
+use crate::piece::{error_with_help, number, wrong, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
@@ -126,7 +126,7 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
             let (Place::Memory(at), Place::Value(value)) = both else {
                 return wrong(whole, "a location and a register should stand here");
             };
-            let found = code.hidden_named("EAX");
+            let found = code.named_temporary("EAX");
             let expected = Operand::Register(found);
             let before = code.hidden();
             code.copy(whole, before, expected)?;
@@ -158,7 +158,7 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
         }
         "JE" | "JZ" | "JNE" | "JNZ" => {
             cell.takes(1)?;
-            let differ = code.hidden_named(".differ");
+            let differ = code.named_temporary(".differ");
             let equal = matches!(name, "JE" | "JZ");
             code.branch(whole, differ, equal, parts[0])
         }
@@ -253,7 +253,7 @@ fn atomic(
 
 /// Adds a comparison. A hidden register holds the flag for later branches.
 fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
-    let differ = code.hidden_named(".differ");
+    let differ = code.named_temporary(".differ");
     code.compute(cell, Some(differ), Operation::Subtract, a, b)
         .map(|_| ())
 }
@@ -266,7 +266,7 @@ fn is_att(piece: Piece) -> bool {
 /// Rejects an access of one or two bytes.
 fn narrow<T>(cell: &Cell) -> Result<T> {
     let message = format!("`{}` is no instruction that is read here", cell.word.text);
-    helped(
+    error_with_help(
         cell.word,
         message,
         "an access is of one word, and a location has one",
@@ -294,7 +294,7 @@ fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
         ("" | "0", 1) => Operand::Number(0),
         ("" | "0", 2) => code.operand(parts[1], "")?,
         (_, 1) => Operand::Number(number(offset)?),
-        _ => return helped(piece, "this address has too many parts", "`(%rax,%rbx)`"),
+        _ => return error_with_help(piece, "this address has too many parts", "`(%rax,%rbx)`"),
     };
     located(code, piece, (parts[0], index))
 }

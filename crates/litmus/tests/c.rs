@@ -129,7 +129,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
         let ends = ends(&program, cores);
         let shown: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
-        assert!(program.fulfilled(&ends), "{}", shown.join("\n"));
+        assert!(program.is_satisfied(&ends), "{}", shown.join("\n"));
         assert!(ends.len() >= 2, "{}", shown.join("\n"));
     }
     let sc = axioms::ends(&program, Model::Sc).unwrap();

@@ -4,7 +4,7 @@ use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::executions;
 use cohkit_litmus::herd::read;
-use cohkit_litmus::models::{self, ends, ends_within};
+use cohkit_litmus::models::{self, ends, outcomes_within};
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
 use std::collections::BTreeSet;
@@ -31,24 +31,24 @@ exists (0:X2=0 /\\ 1:X2=0)
 fn condition_is_read_from_the_file() {
     let test = read(SB).unwrap();
     assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
-    assert!(!test.fulfilled(&ends(&test, Cores::InOrder)));
-    assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&ends(&test, Cores::InOrder)));
+    assert!(test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
     // A full barrier forbids the outcome, a barrier of stores alone does not.
     let barrier = |kind: &str| {
         let row = format!("DMB {kind} | DMB {kind};\n LDR W2,[X3] |");
         let text = SB.replace("LDR W2,[X3] |", &row);
         let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
-        test.fulfilled(&ends(&test, Cores::StoreBuffer))
+        test.is_satisfied(&ends(&test, Cores::StoreBuffer))
     };
     assert!(!barrier("SY"));
     assert!(barrier("ST"));
     // An acquire after a release forbids it too, and so does an atomic access.
     let ordered = SB.replace("STR", "STLR").replace("LDR", "LDAR");
     let test = read(&ordered).unwrap();
-    assert!(!test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
     let swapped = SB.replace("STR W0,[X1]", "SWPAL W0,W4,[X1]");
     let test = read(&swapped).unwrap();
-    assert!(!test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
 }
 
 #[test]
@@ -68,13 +68,15 @@ AND W8,W7,#2 ;
 forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X7=3 /\\ (0:X8=2 \\/ 0:X8=3))
 ";
     let test = read(text).unwrap();
-    assert!(test.fulfilled(&ends(&test, Cores::InOrder)));
+    assert!(test.is_satisfied(&ends(&test, Cores::InOrder)));
     let other = text.replace("0:X4=7", "0:X4=8");
     assert!(!read(&other)
         .unwrap()
-        .fulfilled(&ends(&test, Cores::InOrder)));
+        .is_satisfied(&ends(&test, Cores::InOrder)));
     let none = text.replace("forall", "~exists");
-    assert!(!read(&none).unwrap().fulfilled(&ends(&test, Cores::InOrder)));
+    assert!(!read(&none)
+        .unwrap()
+        .is_satisfied(&ends(&test, Cores::InOrder)));
 }
 
 /// Other line endings, blanks in the condition, and types before registers do not change the test.
@@ -124,7 +126,7 @@ fn branch_and_instruction_fence_order_later_reads() {
     ] {
         let program = test(between);
         let ends = axioms::ends(&program, Model::Rc).unwrap();
-        assert_eq!(program.fulfilled(&ends), allowed, "{between}");
+        assert_eq!(program.is_satisfied(&ends), allowed, "{between}");
         // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
             axioms::ends(&program, Model::Tso).unwrap(),
@@ -139,7 +141,7 @@ fn branch_and_instruction_fence_order_later_reads() {
     }
     let buffered = SB.replace("LDR W2,[X3] |", "ISB | ISB;\n LDR W2,[X3] |");
     let test = read(&buffered).unwrap();
-    assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    assert!(test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
 }
 
 /// Size limits are reported before memory runs out. Eight threads that write and read have millions of states, and a
@@ -148,8 +150,8 @@ fn branch_and_instruction_fence_order_later_reads() {
 fn oversized_tests_are_rejected_before_memory_runs_out() {
     let test = read(SB).unwrap();
     let all = ends(&test, Cores::StoreBuffer);
-    assert_eq!(ends_within(&test, Cores::StoreBuffer, 100), Some(all));
-    assert_eq!(ends_within(&test, Cores::StoreBuffer, 10), None);
+    assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 100), Some(all));
+    assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
     let said = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
@@ -401,7 +403,7 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
     let [intel, att] = tests.each_ref().map(|test| shown(test, Model::Tso));
     assert_eq!(intel, att);
     let ends = axioms::allowed(&tests[1], Model::Tso).unwrap();
-    assert!(tests[1].fulfilled(&ends));
+    assert!(tests[1].is_satisfied(&ends));
 }
 
 /// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
@@ -518,10 +520,10 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
         ));
         for model in [Model::Armv8, Model::RiscV, Model::Rc] {
             let ends = axioms::allowed(&test, model).unwrap();
-            assert_eq!(test.fulfilled(&ends), allowed, "{threads}, {model}");
+            assert_eq!(test.is_satisfied(&ends), allowed, "{threads}, {model}");
         }
         let ends = axioms::allowed(&test, Model::Sc).unwrap();
-        assert_eq!(test.fulfilled(&ends), threads == "GA", "{threads}");
+        assert_eq!(test.is_satisfied(&ends), threads == "GA", "{threads}");
     }
 }
 
@@ -599,11 +601,11 @@ fn dialects_of_public_suites_have_their_verdicts() {
     let files = folder("dialects");
     assert_eq!(files.len(), asked.len());
     let mut wrong = Vec::new();
-    for ((file, text), (name, model, fulfilled)) in files.iter().zip(asked) {
+    for ((file, text), (name, model, is_satisfied)) in files.iter().zip(asked) {
         assert_eq!(file, name);
         let test = read(text).unwrap_or_else(|e| panic!("{}", e.render(file, text, false)));
         let ends = axioms::allowed(&test, model).unwrap();
-        if test.fulfilled(&ends) != fulfilled {
+        if test.is_satisfied(&ends) != is_satisfied {
             let shown: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
             wrong.push(format!("{name}, {model}:\n  {}", shown.join("\n  ")));
         }

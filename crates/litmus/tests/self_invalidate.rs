@@ -7,7 +7,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run_on, Found, Options};
 use cohkit_litmus::timed::{self, observe, Level, Machine};
-use cohkit_litmus::warm_caches::{judging, named};
+use cohkit_litmus::warm_caches::{conformance_programs, named};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn run(
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
     };
-    let programs = judging(protocol).into_iter();
+    let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= threads);
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len() as u8;

@@ -18,7 +18,7 @@ use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Carried, Operation as OfMemory, Step, System, World};
+use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 use texts::{home, read};
@@ -30,8 +30,8 @@ struct Numbers(Vec<(u32, i64)>);
 impl Data for Numbers {
     type Copy = (u32, i64);
     type Write = i64;
-    const KEEPS: bool = true;
-    const AGES: bool = false;
+    const KEEPS_VALUES: bool = true;
+    const TRACKS_STALENESS: bool = false;
 
     fn new(lines: u8) -> Numbers {
         Numbers(vec![(1, 0); usize::from(lines)])
@@ -51,7 +51,7 @@ impl Data for Numbers {
         *last
     }
 
-    fn aged(copy: &(u32, i64)) -> (u32, i64) {
+    fn mark_stale(copy: &(u32, i64)) -> (u32, i64) {
         *copy
     }
 }
@@ -241,7 +241,7 @@ impl<'o> Oracle<'o> {
                 _ => false,
             };
             let (mut world, mut ended) = (state.world.clone(), Vec::new());
-            let taken = world.take_and_tell(&self.system, step, &mut ended);
+            let taken = world.take_recording(&self.system, step, &mut ended);
             if taken.expect("nothing is wrong") {
                 push(world, told(ended), gives_up);
             }
@@ -253,7 +253,7 @@ impl<'o> Oracle<'o> {
     fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
         let through = state.ended.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
-        let under_way = flights.any(|flight| matches!(flight.carried, Carried::Write(..)))
+        let under_way = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
             || state.world.lines.iter().any(|line| {
                 line.aside.is_some() || matches!(line.operation, OfMemory::Store { .. })
             });

@@ -35,7 +35,7 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
     // Rumur computes in the smallest type that holds the values of variables and the literals, and reports an amount
     // below zero as an error there. No option selects 64 bits, but a constant of that size does.
-    if goes_below(model) && numbers::of(model) == numbers::Bits::Few {
+    if has_lower_intermediate(model) && numbers::of(model) == numbers::Bits::Few {
         options.extend(["--value-type", "int32_t"]);
     }
     match model.deadlock {
@@ -51,7 +51,7 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
 
 /// True if an intermediate result may be below every value that is stored. A difference that is stored directly, or is
 /// an index, does not count: it is an error in any type.
-fn goes_below(model: &Model) -> bool {
+fn has_lower_intermediate(model: &Model) -> bool {
     let (mut all, mut at_once) = (0, 0);
     let difference = |e: &Expr| {
         usize::from(matches!(

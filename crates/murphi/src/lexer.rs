@@ -158,7 +158,7 @@ keys! {
 }
 
 /// Words that CMurphi reserves beside the keywords.
-pub(super) const KEPT_BY_CMURPHI: &str =
+pub(super) const CMURPHI_RESERVED: &str =
     "undefined in interleaved program traceuntil until pctl_next log log10 exp \
     sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 

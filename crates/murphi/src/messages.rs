@@ -14,7 +14,7 @@ use cohkit_engine::trace_events::TraceEvents;
 const OTHERS: &str = "others";
 
 /// Maximum number of lifelines of a chart; larger charts are not drawn.
-const MOST_AGENTS: usize = 16;
+const MAX_AGENTS: usize = 16;
 
 const SOURCES: [&str; 5] = ["source", "src", "from", "sender", "origin"];
 const TARGETS: [&str; 7] = [
@@ -78,7 +78,7 @@ struct Networks<'a> {
     agents: Vec<String>,
     steps: Vec<ChartStep>,
     /// Messages with sender, receiver and number.
-    flying: Vec<(Message, usize, usize, u32)>,
+    in_flight: Vec<(Message, usize, usize, u32)>,
     flights: u32,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Networks<'a> {
             shapes: Vec::new(),
             agents: Vec::new(),
             steps: Vec::new(),
-            flying: Vec::new(),
+            in_flight: Vec::new(),
             flights: 0,
         };
         let mut at = 0;
@@ -100,7 +100,7 @@ impl<'a> Networks<'a> {
             networks.look(variable.ty, at, None, false);
             at += networks.sizes[variable.ty.index()] as usize;
         }
-        networks.leave_out_what_is_no_mailbox(frame);
+        networks.retain_mailboxes(frame);
         if networks.slots.is_empty() {
             return None;
         }
@@ -126,7 +126,7 @@ impl<'a> Networks<'a> {
             .collect();
         for ty in types {
             let (lo, hi) = model.bounds(ty)?;
-            if model.count(ty) > MOST_AGENTS as u64 {
+            if model.count(ty) > MAX_AGENTS as u64 {
                 return None;
             }
             for name in (lo..=hi).map(|value| agent(model, ty, value)) {
@@ -140,7 +140,7 @@ impl<'a> Networks<'a> {
                 networks.agents.push(name);
             }
         }
-        if networks.agents.len() > MOST_AGENTS {
+        if networks.agents.len() > MAX_AGENTS {
             return None;
         }
         networks.agents.push(OTHERS.into());
@@ -254,7 +254,7 @@ impl<'a> Networks<'a> {
     }
 
     /// Removes arrays of records that are not empty in the start state: they are no networks.
-    fn leave_out_what_is_no_mailbox(&mut self, frame: &[Number]) {
+    fn retain_mailboxes(&mut self, frame: &[Number]) {
         let empty = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let ends = [shape.source, shape.target].into_iter().flatten();
@@ -317,7 +317,7 @@ impl<'a> Networks<'a> {
         self.slots.iter().filter_map(message).collect()
     }
 
-    fn draw(&mut self, agent: usize, action: Action) {
+    fn add_step(&mut self, agent: usize, action: Action) {
         self.steps.push(ChartStep {
             agent,
             action,
@@ -357,8 +357,12 @@ impl TraceEvents for Networks<'_> {
         );
         let mut actor = None;
         for message in gone {
-            let flight = match self.flying.iter().position(|flying| flying.0 == message) {
-                Some(sent) => self.flying.remove(sent),
+            let flight = match self
+                .in_flight
+                .iter()
+                .position(|in_flight| in_flight.0 == message)
+            {
+                Some(sent) => self.in_flight.remove(sent),
                 // The message was in flight at the start.
                 None => {
                     let (from, to) = self.ends(&message, None);
@@ -369,7 +373,7 @@ impl TraceEvents for Networks<'_> {
             let (message, from, to, flight) = flight;
             actor.get_or_insert(to);
             let message = message.words;
-            self.draw(
+            self.add_step(
                 to,
                 Action::Receive {
                     message,
@@ -387,12 +391,12 @@ impl TraceEvents for Networks<'_> {
             .collect();
         if let Some(agent) = actor.or(sent.first().map(|sent| sent.1)) {
             let what = rule.split(" (").next().unwrap_or(rule).to_string();
-            self.draw(agent, Action::Does { what });
+            self.add_step(agent, Action::Does { what });
         }
         for (message, from, to) in sent {
             let flight = self.flights;
             self.flights += 1;
-            self.draw(
+            self.add_step(
                 from,
                 Action::Send {
                     message: message.words.clone(),
@@ -400,7 +404,7 @@ impl TraceEvents for Networks<'_> {
                     flight,
                 },
             );
-            self.flying.push((message, from, to, flight));
+            self.in_flight.push((message, from, to, flight));
         }
     }
 

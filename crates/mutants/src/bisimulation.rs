@@ -7,7 +7,7 @@
 
 use cohkit_protocol::protocol::{MessageId, Right};
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{CompletedAccess, End, Flight, Step, System, World};
+use cohkit_system::world::{CompletedAccess, Endpoint, InFlightMessage, Step, System, World};
 use std::collections::HashSet;
 
 /// Result of a search over pairs of states.
@@ -80,10 +80,10 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
 }
 
 /// Observable part of a message: line, message, sender, receiver, home.
-type Header = (u8, MessageId, End, End, u8);
+type Header = (u8, MessageId, Endpoint, Endpoint, u8);
 
-fn header(flight: &Flight<Current>) -> Header {
-    let Flight {
+fn header(flight: &InFlightMessage<Current>) -> Header {
+    let InFlightMessage {
         line,
         message,
         from,
@@ -115,7 +115,7 @@ fn transitions(system: &System, world: &World<Current>) -> Option<Vec<Transition
     for step in world.steps(system) {
         let mut after = world.clone();
         let mut ended = Vec::new();
-        if !after.take_and_tell(system, step, &mut ended).ok()? {
+        if !after.take_recording(system, step, &mut ended).ok()? {
             continue;
         }
         let arrival = match step {

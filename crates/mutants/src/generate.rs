@@ -84,7 +84,7 @@ impl Source {
             protocol: parse(text).ok(),
         };
         let mut blocks: Vec<String> = Vec::new();
-        for line in joined(text) {
+        for line in logical_lines(text) {
             let words = words(&line);
             let first = words.first().map_or("", |word| word.text);
             let side = match blocks.first().map(String::as_str) {
@@ -194,7 +194,7 @@ impl Source {
                 }
                 if !next.is_empty() {
                     let here = if next == "stay" { state } else { next };
-                    for other in neighbours(states, here) {
+                    for other in adjacent_states(states, here) {
                         let how = format!("to {other}");
                         with("another next state", how, one(guard, &actions, &other));
                     }
@@ -355,7 +355,7 @@ impl Source {
     /// Adds the mutants of a policy statement: another permission ensured or reached, another message sent, or the
     /// statement dropped.
     fn policy(&self, line: &str, change: Change) {
-        let short = squeezed(line);
+        let short = collapse_spaces(line);
         let words = words(line);
         let text = |place: usize| words.get(place).map_or("", |word| word.text);
         let rights = self.rights();
@@ -438,14 +438,14 @@ fn every(action: &str, states: &[String]) -> Vec<String> {
         return Vec::new();
     }
     let changed = [from, to].into_iter().flat_map(|word| {
-        let others = neighbours(states, word.text).into_iter();
+        let others = adjacent_states(states, word.text).into_iter();
         others.map(|other| replaced(action, word, &other))
     });
     changed.collect()
 }
 
 /// Returns the states after and before `here` in cyclic order.
-fn neighbours(states: &[String], here: &str) -> Vec<String> {
+fn adjacent_states(states: &[String], here: &str) -> Vec<String> {
     let Some(place) = states.iter().position(|state| state == here) else {
         return Vec::new();
     };
@@ -482,7 +482,7 @@ fn state(line: &str, side: usize, change: Change) {
     let said = format!("{name} {}{waits}", given.join(" "));
     let mut with = |changed: Vec<String>, how: String| {
         let line = format!("    {name} {}{waits}", changed.join(" "));
-        let what = format!("{agent} state {}: {how}", squeezed(&said));
+        let what = format!("{agent} state {}: {how}", collapse_spaces(&said));
         change("right of a state", what, line);
     };
     let given: Vec<String> = given.into_iter().map(String::from).collect();
@@ -549,7 +549,10 @@ fn messages(line: &str, change: Change) {
             );
             change(
                 "bytes of a message",
-                format!("message {}: {how}", squeezed(&line[item.start..item.end])),
+                format!(
+                    "message {}: {how}",
+                    collapse_spaces(&line[item.start..item.end])
+                ),
                 new,
             );
         }
@@ -622,13 +625,13 @@ fn cells(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
 }
 
-fn squeezed(line: &str) -> String {
+fn collapse_spaces(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the logical lines of a source, without comments. A line continues after a comma, before a `|`, and inside
 /// parentheses.
-fn joined(text: &str) -> Vec<String> {
+fn logical_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut open = 0i32;
     for line in text.lines() {

@@ -49,7 +49,7 @@ impl MutantVerdict {
 
 /// Configuration of a system in which a mutant is checked.
 #[derive(Clone, Copy)]
-struct Setting {
+struct SystemSize {
     remotes: u16,
     lines: u8,
     /// True if the device behind the home issues local operations.
@@ -58,8 +58,8 @@ struct Setting {
     states: u64,
 }
 
-const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> Setting {
-    Setting {
+const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> SystemSize {
+    SystemSize {
         remotes,
         lines,
         device,
@@ -69,7 +69,7 @@ const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> Setting 
 
 /// Systems to check, fastest first. Two caches expose most faults. Two lines interact only in ordered channels, and
 /// four caches are needed where three invalidations are counted.
-const SYSTEMS: [Setting; 5] = [
+const SYSTEMS: [SystemSize; 5] = [
     setting(2, 1, true, 150_000),
     setting(1, 2, true, 50_000),
     setting(3, 1, true, 260_000),
@@ -79,16 +79,16 @@ const SYSTEMS: [Setting; 5] = [
 
 /// Systems for a specification whose first system is too large: one cache with the device, and two caches without it.
 /// Both are searched completely.
-const APART: [Setting; 2] = [
+const FALLBACK_SYSTEMS: [SystemSize; 2] = [
     setting(1, 1, true, 100_000),
     setting(2, 1, false, 2_000_000),
 ];
 
 /// Channel capacity: number of equal unordered messages.
-const ROOM: u16 = 7;
+const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
-const PAIRS: [usize; 2] = [60_000, 10_000];
+const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
 
 /// Judge of the mutants of one specification.
 pub struct Judge {
@@ -98,7 +98,7 @@ pub struct Judge {
     homes: Homes,
 }
 
-/// Homes for [`SYSTEMS`], and homes for [`APART`].
+/// Homes for [`SYSTEMS`], and homes for [`FALLBACK_SYSTEMS`].
 struct Homes(Vec<Controller>, Vec<Controller>);
 
 impl Judge {
@@ -142,12 +142,12 @@ impl Judge {
 
     /// Returns true if no system distinguishes the mutant from the original, as [`MutantVerdict::Bisimilar`] states.
     fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
-        let compare = |setting: &Setting, own: &Controller, home: &Controller, most: usize| {
+        let compare = |setting: &SystemSize, own: &Controller, home: &Controller, most: usize| {
             let text = world(&self.protocol, own, setting);
             let mutant = world(protocol, home, setting);
             bisimulation([&text, &mutant], most)
         };
-        let [all, some] = PAIRS;
+        let [all, some] = MAX_STATE_PAIRS;
         let Homes(own, own_apart) = &self.homes;
         let Homes(home, home_apart) = homes;
         let first = compare(&SYSTEMS[0], &own[0], &home[0], all);
@@ -156,12 +156,17 @@ impl Judge {
             found != Bisimulation::None
         };
         let whole = |place: usize| {
-            let found = compare(&APART[place], &own_apart[place], &home_apart[place], all);
+            let found = compare(
+                &FALLBACK_SYSTEMS[place],
+                &own_apart[place],
+                &home_apart[place],
+                all,
+            );
             found == Bisimulation::Whole
         };
         first != Bisimulation::None
             && (1..SYSTEMS.len()).all(same)
-            && (first == Bisimulation::Whole || (0..APART.len()).all(whole))
+            && (first == Bisimulation::Whole || (0..FALLBACK_SYSTEMS.len()).all(whole))
     }
 }
 
@@ -172,7 +177,7 @@ fn further(protocol: &Protocol, fate: MutantVerdict) -> MutantVerdict {
     };
     let further = match fate {
         MutantVerdict::Rejected | MutantVerdict::Refuted => return fate,
-        _ if asks_above(home) => below(protocol, home),
+        _ if is_inner_level(home) => check_inner_level(protocol, home),
         _ => programs(protocol, home),
     };
     match further {
@@ -183,10 +188,16 @@ fn further(protocol: &Protocol, fate: MutantVerdict) -> MutantVerdict {
 }
 
 /// Returns a system as executed by the reference, `cohkit_system`.
-fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &Setting) -> World<'p> {
-    let world = World::new(protocol, home, setting.remotes, setting.lines, ROOM);
-    match asks_above(home) {
-        true => world.lend(),
+fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &SystemSize) -> World<'p> {
+    let world = World::new(
+        protocol,
+        home,
+        setting.remotes,
+        setting.lines,
+        CHANNEL_CAPACITY,
+    );
+    match is_inner_level(home) {
+        true => world.with_backing_permission(),
         false => world,
     }
 }
@@ -209,13 +220,13 @@ fn programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
 }
 
 /// Returns true if the memory of a home is the copy of an outer cache level.
-fn asks_above(home: &Controller) -> bool {
+fn is_inner_level(home: &Controller) -> bool {
     home.variables.iter().any(|v| v.name == MEMORY_WRITES)
 }
 
 /// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
 /// two.
-fn below(inner: &Protocol, home: &Controller) -> MutantVerdict {
+fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
     let Home::Controller(above) = &outer.home else {
         return MutantVerdict::Rejected;
@@ -223,8 +234,8 @@ fn below(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let mut fate = MutantVerdict::Survived;
     for (caches, each) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(&outer, above, caches, 1, ROOM),
-            World::new(inner, home, each, 1, ROOM),
+            World::new(&outer, above, caches, 1, CHANNEL_CAPACITY),
+            World::new(inner, home, each, 1, CHANNEL_CAPACITY),
         );
         let search = Search {
             most: 200_000,
@@ -249,7 +260,7 @@ fn below(inner: &Protocol, home: &Controller) -> MutantVerdict {
 /// Parses a specification and replaces its systems by [`SYSTEMS`].
 fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
-    let all = SYSTEMS.map(|Setting { remotes, lines, .. }| {
+    let all = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
         System::new(format!("remotes_{remotes}_lines_{lines}"), remotes, lines)
     });
     protocol.systems = all.to_vec();
@@ -261,8 +272,8 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     let policy = match &protocol.home {
         Home::Policy(policy) => policy,
         Home::Controller(home) => {
-            let each = |settings: &[Setting]| vec![home.clone(); settings.len()];
-            return Some(Homes(each(&SYSTEMS), each(&APART)));
+            let each = |settings: &[SystemSize]| vec![home.clone(); settings.len()];
+            return Some(Homes(each(&SYSTEMS), each(&FALLBACK_SYSTEMS)));
         }
     };
     let mut alone = protocol.clone();
@@ -271,16 +282,16 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     alone.home = Home::Policy(without);
     let sound = |protocol| construct(protocol).and_then(Construction::sound).ok();
     let (construction, alone) = (sound(protocol)?, sound(&alone)?);
-    let home = |setting: &Setting| match setting.device {
+    let home = |setting: &SystemSize| match setting.device {
         true => construction.controller(setting.remotes),
         false => alone.controller(setting.remotes),
     };
-    let each = |settings: &[Setting]| settings.iter().map(home).collect();
-    Some(Homes(each(&SYSTEMS), each(&APART)))
+    let each = |settings: &[SystemSize]| settings.iter().map(home).collect();
+    Some(Homes(each(&SYSTEMS), each(&FALLBACK_SYSTEMS)))
 }
 
 fn explored(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
-    let each = |settings: &[Setting], homes: &[Controller]| {
+    let each = |settings: &[SystemSize], homes: &[Controller]| {
         let mut fates = Vec::new();
         for (setting, home) in settings.iter().zip(homes) {
             let fate = one(protocol, home, *setting);
@@ -299,7 +310,7 @@ fn explored(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
     if fates[0] == MutantVerdict::Survived && !left_open {
         return MutantVerdict::Survived;
     }
-    match each(&APART, &homes.1) {
+    match each(&FALLBACK_SYSTEMS, &homes.1) {
         Err(fate) => fate,
         Ok(fates) if left_open || fates.contains(&MutantVerdict::LeftOpen) => {
             MutantVerdict::LeftOpen
@@ -311,8 +322,8 @@ fn explored(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
 
 /// Checks one system as `cohkit check` does: with increasing channel capacity, then progress if no property is
 /// violated.
-fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> MutantVerdict {
-    let Setting { remotes, lines, .. } = setting;
+fn one(protocol: &Protocol, home: &Controller, setting: SystemSize) -> MutantVerdict {
+    let SystemSize { remotes, lines, .. } = setting;
     let limits = Options {
         max_states: Some(setting.states),
         // For small searches, the interpreter takes less time than the compilation to machine code.

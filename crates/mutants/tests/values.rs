@@ -11,10 +11,10 @@ use cohkit_system::world::{explore, Found, Step, System, World};
 use std::path::Path;
 
 /// Maximum number of states to visit, in breadth-first order. With words, the number of states is unbounded.
-const NEAREST: usize = 2_000;
+const MAX_STATES: usize = 2_000;
 
 /// Channel capacity, in messages.
-const ROOM: u16 = 7;
+const CHANNEL_CAPACITY: u16 = 7;
 
 /// Depth of the first violation.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ enum Wrong {
 }
 
 fn wrong<D: Data>(system: &System) -> Wrong {
-    let found: Found<World<D>, Step> = explore(system, World::new(system), NEAREST);
+    let found: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
     match found {
         Found::Wrong { way, .. } => Wrong::After(way.len()),
         Found::Safe { .. } => Wrong::Never,
@@ -47,7 +47,13 @@ fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> 
             &constructed
         }
     };
-    let system = System::new(protocol, home, remotes, protocol.homes as u8, ROOM);
+    let system = System::new(
+        protocol,
+        home,
+        remotes,
+        protocol.homes as u8,
+        CHANNEL_CAPACITY,
+    );
     match (wrong::<Current>(&system), wrong::<Words>(&system)) {
         (Wrong::Never, Wrong::After(steps)) => {
             Some(format!("words are wrong after {steps} steps, bits never"))

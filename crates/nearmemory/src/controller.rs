@@ -70,7 +70,7 @@ pub struct Controller {
     /// Far address and number of lines for the next transfer, as set by registers.
     next: (u64, u64),
     /// The last invalid transfer, with the reason.
-    unfit: Option<(Transfer, TransferError)>,
+    invalid_transfer: Option<(Transfer, TransferError)>,
     now: u64,
 }
 
@@ -84,7 +84,7 @@ impl Controller {
             copier: Copier::new(Vec::new(), 0),
             shared: [0; SHARES],
             next: (0, 0),
-            unfit: None,
+            invalid_transfer: None,
             now: 0,
         }
     }
@@ -142,7 +142,7 @@ impl Controller {
             Ok(()) => Reply::Done(()),
             Err(Refusal::Busy) => Reply::Wait,
             Err(Refusal::Wrong(why)) => {
-                self.unfit = Some((transfer, why));
+                self.invalid_transfer = Some((transfer, why));
                 Reply::Fault
             }
         }
@@ -171,7 +171,7 @@ impl Controller {
         let length = (self.private.end() - PRIVATE) as usize;
         self.private = Flat::new(PRIVATE, length);
         self.next = (0, 0);
-        self.unfit = None;
+        self.invalid_transfer = None;
         self.shared = [0; SHARES];
         for line in 0..self.scratchpad.lines() {
             self.scratchpad.line_mut(line).expect("it is there").fill(0);
@@ -185,8 +185,8 @@ impl Controller {
     }
 
     /// Returns the last invalid transfer, which caused a fault, with the reason.
-    pub fn unfit(&self) -> Option<(Transfer, TransferError)> {
-        self.unfit
+    pub fn invalid_transfer(&self) -> Option<(Transfer, TransferError)> {
+        self.invalid_transfer
     }
 
     /// True if a line is waiting to be requested from far memory.

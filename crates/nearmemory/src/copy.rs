@@ -121,7 +121,7 @@ impl Copier {
     }
 
     /// Validates a transfer. `lines` is the number of lines of the scratchpad.
-    fn fits(&self, transfer: Transfer, lines: usize) -> Result<(), TransferError> {
+    fn validate_transfer(&self, transfer: Transfer, lines: usize) -> Result<(), TransferError> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));
         let last = transfer.line.checked_add(transfer.lines);
@@ -143,7 +143,8 @@ impl Copier {
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.
     pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
-        self.fits(transfer, lines).map_err(Refusal::Wrong)?;
+        self.validate_transfer(transfer, lines)
+            .map_err(Refusal::Wrong)?;
         if self.left.len() >= self.most {
             return Err(Refusal::Busy);
         }

@@ -2,7 +2,7 @@
 
 mod port;
 
-pub(crate) use port::{Calls, MccPort};
+pub(crate) use port::{CallMemory, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
@@ -14,7 +14,7 @@ use crate::races::Way;
 use crate::scratchpad::{Answer, Data, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Confined, Exception, Extensions};
+use cohkit_riscv::{Exception, Extensions, Sandbox};
 use cohkit_sim::components::memory::Memory as Dram;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -121,13 +121,13 @@ pub(crate) struct Mcc {
     pub(crate) state: State,
     code: u64,
     /// Final state and exit code of a program whose copies are still outstanding.
-    ending: Option<(State, u64)>,
+    pending_end: Option<(State, u64)>,
     fault: [u64; 3],
     arguments: [u64; 4],
     give_at: u64,
     given: Vec<Range<u64>>,
     /// Permissions of the running program; `None` if no program is running.
-    pub(crate) rights: Option<Confined<()>>,
+    pub(crate) rights: Option<Sandbox<()>>,
     /// Length in bytes of the binary being loaded, and true if it is verified.
     binary: (usize, bool),
     /// Number of loads so far, which identifies a load.
@@ -141,7 +141,7 @@ pub(crate) struct Mcc {
     asked: u64,
     fifos: Vec<VecDeque<Option<u64>>>,
     /// Words in flight to this core, by sending core.
-    coming: Vec<VecDeque<Option<u64>>>,
+    words_in_flight: Vec<VecDeque<Option<u64>>>,
     pub(crate) counters: MccCounters,
 }
 
@@ -149,14 +149,14 @@ pub(crate) struct Device {
     pub(crate) platform: Platform,
     pub(crate) far: Far,
     pub(crate) mccs: Vec<Mcc>,
-    pub(crate) down: Wire,
+    pub(crate) downlink: Wire,
     /// Address range of the host's own memory.
     main: Range<u64>,
     /// Bytes received over the link, with headers.
     came: u64,
     pub(crate) starts: Vec<Start>,
     /// True if an event has occurred that a near-memory core may wait for.
-    pub(crate) stirred: bool,
+    pub(crate) has_pending_event: bool,
     /// Cores whose programs have ended since the last check.
     pub(crate) ended: Vec<usize>,
 }
@@ -179,7 +179,7 @@ impl Device {
             ),
             state: State::Idle,
             code: 0,
-            ending: None,
+            pending_end: None,
             loads: 0,
             fault: [0; 3],
             arguments: [0; 4],
@@ -192,7 +192,7 @@ impl Device {
             copying: false,
             asked: 0,
             fifos: vec![VecDeque::new(); count],
-            coming: vec![VecDeque::new(); count],
+            words_in_flight: vec![VecDeque::new(); count],
             counters: MccCounters::default(),
         };
         Device {
@@ -203,7 +203,7 @@ impl Device {
                 writes: 0,
             },
             mccs: (0..count).map(mcc).collect(),
-            down: Wire::new(
+            downlink: Wire::new(
                 platform.link_latency.value,
                 platform.link_bandwidth.value,
                 platform.link_header.value,
@@ -211,7 +211,7 @@ impl Device {
             main,
             came: 0,
             starts: Vec::new(),
-            stirred: false,
+            has_pending_event: false,
             ended: Vec::new(),
             platform: platform.clone(),
         }
@@ -291,14 +291,14 @@ impl Device {
             }
             Request::ReadWord(at, _) => {
                 if let Some(watch) = &mut queue.watch {
-                    watch.answers(number, way_of(at));
+                    watch.answers(number, channel_of_register(at));
                 }
                 let value = self.read_register(at);
                 self.answer_register(queue, now, number, Response::Word(value));
             }
             Request::WriteWord(at, _, value) => {
                 if let Some(watch) = &mut queue.watch {
-                    watch.arrives(number, way_of(at));
+                    watch.arrives(number, channel_of_register(at));
                 }
                 self.write_register(queue, now, at, value);
                 self.answer_register(queue, now, number, Response::Written);
@@ -333,7 +333,7 @@ impl Device {
         if let Some(watch) = &mut queue.watch {
             let way = Way::Line(mcc, line);
             match &data {
-                None => watch.asks(number, way),
+                None => watch.record_read_arrival(number, way),
                 Some(_) => watch.arrives(number, way),
             }
         }
@@ -408,7 +408,12 @@ impl Device {
                 State::Running | State::Ended | State::Stopped => State::Running as u64,
             },
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
-                let counted = [self.came, self.down.bytes, self.far.reads, self.far.writes];
+                let counted = [
+                    self.came,
+                    self.downlink.bytes,
+                    self.far.reads,
+                    self.far.writes,
+                ];
                 counted[(offset - control::COUNTERS) as usize / 8]
             }
             offset if offset < control::STATE => {
@@ -563,7 +568,7 @@ impl Device {
             ..manifest.clone()
         };
         let places = own.into_iter().chain(pipes);
-        mcc.rights = Some(Confined::new((), image, &manifest, private_end, places));
+        mcc.rights = Some(Sandbox::new((), image, &manifest, private_end, places));
         Ok(image.entry)
     }
 
@@ -580,10 +585,10 @@ impl Device {
         let clock = self.clock(now);
         let lines = self.platform.scratchpad.value as usize;
         let mcc = &mut self.mccs[number];
-        if mcc.ending.is_some() {
+        if mcc.pending_end.is_some() {
             return;
         }
-        mcc.ending = Some((state, code));
+        mcc.pending_end = Some((state, code));
         self.ended.push(number);
         mcc.rights = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
@@ -602,9 +607,9 @@ impl Device {
             }
         }
         self.answers(queue, now, number, Some(CoreId::Mcc(number)));
-        self.is_over(queue, number);
+        self.publish_final_state(queue, number);
         // The cleared FIFOs may have room for waiting senders.
-        self.stirred = true;
+        self.has_pending_event = true;
     }
 
     /// Stops the running program because of an exception, and records the cause.
@@ -622,12 +627,12 @@ impl Device {
     }
 
     /// Publishes the final state of an ended program, unless its copies are outstanding.
-    fn is_over(&mut self, queue: &mut Queue, number: usize) {
+    fn publish_final_state(&mut self, queue: &mut Queue, number: usize) {
         let mcc = &mut self.mccs[number];
         if mcc.controller.copies() > 0 {
             return;
         }
-        let Some((state, code)) = mcc.ending.take() else {
+        let Some((state, code)) = mcc.pending_end.take() else {
             return;
         };
         mcc.state = state;
@@ -699,7 +704,12 @@ impl Device {
     }
 
     /// Handles the response of host memory to a copy engine, which arrives over the link.
-    pub(crate) fn came_back(&mut self, queue: &mut Queue, arrives: Time, away: HostMemoryRequest) {
+    pub(crate) fn complete_host_access(
+        &mut self,
+        queue: &mut Queue,
+        arrives: Time,
+        away: HostMemoryRequest,
+    ) {
         self.came += self.platform.link_header.value + away.bytes().1;
         let end = arrives + self.platform.device_path.value / 2;
         self.is_copied(queue, end, away.mcc, away.number, away.data);
@@ -727,20 +737,20 @@ impl Device {
             mcc.copying = true;
             queue.add(now, Event::Copy(number));
         }
-        self.is_over(queue, number);
-        self.stirred = true;
+        self.publish_final_state(queue, number);
+        self.has_pending_event = true;
     }
 
     /// Delivers a word to the receiving end of a FIFO.
-    pub(crate) fn passed(&mut self, queue: &mut Queue, from: usize, number: usize) {
+    pub(crate) fn deliver_word(&mut self, queue: &mut Queue, from: usize, number: usize) {
         if let Some(watch) = &mut queue.watch {
             watch.passes_word(from, number);
         }
         let mcc = &mut self.mccs[number];
-        if let Some(word) = mcc.coming[from].pop_front() {
+        if let Some(word) = mcc.words_in_flight[from].pop_front() {
             mcc.fifos[from].push_back(word);
         }
-        self.stirred = true;
+        self.has_pending_event = true;
     }
 }
 
@@ -754,7 +764,7 @@ fn of_register(at: u64) -> (usize, u64) {
 }
 
 /// Returns the synchronisation channel that an access to a register uses, for the race detector.
-fn way_of(at: u64) -> Way {
+fn channel_of_register(at: u64) -> Way {
     let (mcc, offset) = of_register(at);
     match offset {
         control::LOAD_STATE => Way::Load(mcc),

@@ -97,7 +97,7 @@ pub(crate) enum Event {
 
 impl Event {
     /// True if the event changes no state that a core may read: turns of cores, and the host's reads.
-    pub(crate) fn only_reads(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         use Event::*;
         match self {
             Run(_) | Asked(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
@@ -164,7 +164,7 @@ impl Queue {
 
     /// Returns the time of the next event; `Time::MAX` if there is none.
     #[inline(always)]
-    pub(crate) fn soonest(&self) -> Time {
+    pub(crate) fn next_event_time(&self) -> Time {
         self.heap.peek().map_or(Time::MAX, |entry| entry.time)
     }
 }

@@ -162,7 +162,7 @@ pub(crate) struct Host {
     misses: BTreeMap<u64, Miss>,
     sent: BTreeMap<u64, Sent>,
     requests: u64,
-    pub(crate) up: Wire,
+    pub(crate) uplink: Wire,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
     given: bool,
@@ -210,7 +210,7 @@ impl Host {
             misses: BTreeMap::new(),
             sent: BTreeMap::new(),
             requests: 0,
-            up: Wire::new(
+            uplink: Wire::new(
                 platform.link_latency.value,
                 platform.link_bandwidth.value,
                 platform.link_header.value,
@@ -297,11 +297,11 @@ impl Host {
         let core = sent.core();
         self.sent.insert(number, sent);
         let arrives = self
-            .up
+            .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
             timeline.sent(number, core, &request, now);
-            timeline.carried(true, &self.up.last);
+            timeline.carried(true, &self.uplink.last);
         }
         queue.add(arrives + path / 2, Event::Asked(number, request));
         number
@@ -424,12 +424,12 @@ impl Host {
             return way.ready.saturating_sub(now);
         }
         self.counters.llc_hits += 1;
-        self.nearer(core, line, now);
+        self.fill_core_cache(core, line, now);
         self.platform.llc_hit.value
     }
 
     /// Allocates a line of the last-level cache in a core's own cache.
-    fn nearer(&mut self, core: usize, line: u64, now: Time) {
+    fn fill_core_cache(&mut self, core: usize, line: u64, now: Time) {
         self.cores[core].own.put(Way {
             line,
             ready: now + self.platform.llc_hit.value,

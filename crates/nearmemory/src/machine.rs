@@ -3,7 +3,7 @@
 use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
 use crate::copy::{Transfer, TransferError};
-use crate::device::{Calls, Device, MccPort, Start, State};
+use crate::device::{CallMemory, Device, MccPort, Start, State};
 use crate::events::{CoreId, Event, StallReason, Time};
 use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::lines::Lines;
@@ -13,7 +13,7 @@ use crate::queue::Queue;
 use crate::races::{Race, Races, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
+use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
 use cohkit_riscv::{
     Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
     Stop, Timed,
@@ -68,10 +68,10 @@ impl Runner {
     fn run_fast<M: Memory>(
         &mut self,
         memory: &mut M,
-        soonest: Time,
+        next_event_time: Time,
         cycle: Time,
     ) -> Result<(), Stop> {
-        let left = (soonest / cycle).saturating_sub(self.timed.now);
+        let left = (next_event_time / cycle).saturating_sub(self.timed.now);
         let (done, end) = self
             .fast
             .run(&mut self.hart, memory, left.clamp(SLICE, QUANTUM));
@@ -80,15 +80,15 @@ impl Runner {
     }
 
     /// Schedules the core's next turn at `now`, or at the core's own time if that is later.
-    fn schedule(&mut self, queue: &mut Queue, who: CoreId, now: Time, cycle: Time) {
+    fn schedule(&mut self, queue: &mut Queue, core_id: CoreId, now: Time, cycle: Time) {
         let begin = self.timed.now.saturating_mul(cycle);
         let due = now.max(begin);
         if let (true, Some(timeline)) = (self.waits, &mut queue.timeline) {
-            timeline.waited(who, begin..due, cycle);
+            timeline.waited(core_id, begin..due, cycle);
         }
         self.due = Some(due);
         self.waits = false;
-        queue.add(due, Event::Run(who));
+        queue.add(due, Event::Run(core_id));
     }
 }
 
@@ -153,8 +153,8 @@ pub struct Machine {
     system: System,
     binaries: Binaries,
     /// Output of unfinished lines, of the host and of each near-memory core.
-    printed: Lines,
-    each_printed: Vec<Lines>,
+    host_output: Lines,
+    mcc_output: Vec<Lines>,
     /// True for functional simulation: instructions are executed without a timing model.
     functional: bool,
     /// Name of the binary that each near-memory core loaded last, if known.
@@ -192,8 +192,8 @@ impl Machine {
             mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
             system,
             binaries,
-            printed: Lines::default(),
-            each_printed: vec![Lines::default(); platform.mccs.value as usize],
+            host_output: Lines::default(),
+            mcc_output: vec![Lines::default(); platform.mccs.value as usize],
             functional: false,
             names: vec![None; platform.mccs.value as usize],
             now: 0,
@@ -207,7 +207,7 @@ impl Machine {
         first.started = true;
         // Programs with a C library set their own stack pointer.
         first.hart.set_x(2, stack);
-        first.hart.stack_ends = machine.system.stack_ends();
+        first.hart.stack_limits = machine.system.stack_limits();
         let cycle = platform.host_cycle.value;
         first.schedule(&mut machine.queue, CoreId::Host(0), 0, cycle);
         machine
@@ -221,7 +221,7 @@ impl Machine {
 
     /// Switches to functional simulation, which is faster. Each core executes several instructions per turn, of one
     /// cycle each, and address translation takes no time. Races are then reported without program counters.
-    pub fn go_without_time(&mut self) {
+    pub fn run_functionally(&mut self) {
         self.functional = true;
     }
 
@@ -244,9 +244,9 @@ impl Machine {
         let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner, cycles[0]));
         let mccs = self.mccs.iter().enumerate();
         let mccs = mccs.map(|(core, runner)| (CoreId::Mcc(core), runner, cycles[1]));
-        for (who, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
+        for (core_id, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
             let begin = runner.timed.now.saturating_mul(cycle);
-            timeline.waited(who, begin..self.now.max(begin), cycle);
+            timeline.waited(core_id, begin..self.now.max(begin), cycle);
         }
         Some(timeline.recorded(self.now))
     }
@@ -280,8 +280,8 @@ impl Machine {
 
     /// Returns the current program counter of each core that runs a program.
     pub fn sites(&self) -> Vec<Site> {
-        let site = |(who, runner): (CoreId, &Runner)| Site {
-            who,
+        let site = |(core_id, runner): (CoreId, &Runner)| Site {
+            core_id,
             pc: runner.hart.pc,
         };
         self.running().map(site).collect()
@@ -294,7 +294,7 @@ impl Machine {
 
     /// Runs for at most `events` events, or until an event is reported to the caller.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
-        let happened = self.go_on(events, world);
+        let happened = self.run_events(events, world);
         use RunOutcome::*;
         if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = happened {
             self.flush(world);
@@ -304,13 +304,13 @@ impl Machine {
 
     /// Writes out unfinished lines of output. Errors are ignored here: the failing stream reports them itself.
     pub fn flush(&mut self, world: &mut impl World) {
-        let all = std::iter::once(&mut self.printed).chain(&mut self.each_printed);
-        for printed in all {
-            let _ = printed.flush(world);
+        let all = std::iter::once(&mut self.host_output).chain(&mut self.mcc_output);
+        for host_output in all {
+            let _ = host_output.flush(world);
         }
     }
 
-    fn go_on(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
+    fn run_events(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         for _ in 0..events {
             if let Some(happened) = self.happened.pop() {
                 return Some(happened);
@@ -321,14 +321,14 @@ impl Machine {
             self.now = time;
             self.open_window(&event);
             match event {
-                Event::Run(who) => self.go(who, world),
-                event => self.happen(event),
+                Event::Run(core_id) => self.run_turn(core_id, world),
+                event => self.handle_device_event(event),
             }
-            if let Some(polls) = self.polls_for_ever() {
+            if let Some(polls) = self.livelock_polls() {
                 return Some(RunOutcome::Polling(polls));
             }
             while let Some(mcc) = self.device.ended.pop() {
-                let _ = self.each_printed[mcc].flush(world);
+                let _ = self.mcc_output[mcc].flush(world);
             }
             if let Some(watch) = &mut self.queue.watch {
                 self.happened
@@ -342,7 +342,7 @@ impl Machine {
     fn open_window(&mut self, event: &Event) {
         let length = window_length(&self.platform);
         match &self.queue.polling {
-            Some(window) if window.is_closed() || !event.only_reads() => {
+            Some(window) if window.is_closed() || !event.is_read_only() => {
                 self.queue.polling = None;
                 self.next_window = self.now + length;
             }
@@ -356,14 +356,16 @@ impl Machine {
     }
 
     /// Returns the loads that the cores repeat, if the run is in a livelock.
-    fn polls_for_ever(&self) -> Option<Vec<Poll>> {
+    fn livelock_polls(&self) -> Option<Vec<Poll>> {
         let window = self.queue.polling.as_ref()?;
-        let recurs = |(who, runner): (CoreId, &Runner)| window.recurs(who, runner.waits, self.now);
+        let has_recurred = |(core_id, runner): (CoreId, &Runner)| {
+            window.has_recurred(core_id, runner.waits, self.now)
+        };
         let ends = !window.is_closed()
-            && self.running().all(recurs)
-            && self.queue.only_reads()
+            && self.running().all(has_recurred)
+            && self.queue.is_read_only()
             && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
-        let poll = |(who, runner): (CoreId, &Runner)| window.poll(who, &runner.hart);
+        let poll = |(core_id, runner): (CoreId, &Runner)| window.poll(core_id, &runner.hart);
         ends.then(|| self.running().map(poll).collect())
     }
 
@@ -372,15 +374,15 @@ impl Machine {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let over = mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
         let ended = over.map(|(core, (runner, mcc))| {
-            let who = CoreId::Mcc(core);
+            let core_id = CoreId::Mcc(core);
             let pc = runner.hart.pc;
-            (Site { who, pc }, mcc.state, mcc.code())
+            (Site { core_id, pc }, mcc.state, mcc.code())
         });
         ended.collect()
     }
 
     /// Handles an event in the device or on the link.
-    fn happen(&mut self, event: Event) {
+    fn handle_device_event(&mut self, event: Event) {
         let (now, queue, device) = (self.now, &mut self.queue, &mut self.device);
         match event {
             Event::Run(_) => {}
@@ -396,10 +398,10 @@ impl Machine {
                     crate::events::Response::Word(_) => 8,
                     crate::events::Response::Written => 0,
                 };
-                let arrives = device.down.carry(now, bytes) + self.platform.fill.value;
+                let arrives = device.downlink.carry(now, bytes) + self.platform.fill.value;
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.answered(number, now);
-                    timeline.carried(false, &device.down.last);
+                    timeline.carried(false, &device.downlink.last);
                 }
                 queue.add(arrives, Event::Arrived(number, response));
             }
@@ -422,19 +424,19 @@ impl Machine {
             Event::Copy(mcc) => device.copy(queue, now, mcc),
             Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
             Event::ToHost(away) => {
-                let arrives = device.down.carry(now, away.bytes().0);
+                let arrives = device.downlink.carry(now, away.bytes().0);
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.carried(false, &device.down.last);
+                    timeline.carried(false, &device.downlink.last);
                 }
                 queue.add(arrives, Event::AtHost(away));
             }
             Event::AtHost(away) => self.host.copies(queue, now, away),
             Event::FromHost(away) => {
-                let arrives = self.host.up.carry(now, away.bytes().1);
+                let arrives = self.host.uplink.carry(now, away.bytes().1);
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.carried(true, &self.host.up.last);
+                    timeline.carried(true, &self.host.uplink.last);
                 }
-                device.came_back(queue, arrives, away);
+                device.complete_host_access(queue, arrives, away);
             }
             Event::Loaded(mcc, load) => {
                 if !device.loaded(queue, mcc, load) {
@@ -447,7 +449,7 @@ impl Machine {
                 let refused = refusal.map(|reason| RunOutcome::Refused { mcc, name, reason });
                 self.happened.extend(refused);
             }
-            Event::Passed(from, mcc) => device.passed(queue, from, mcc),
+            Event::Passed(from, mcc) => device.deliver_word(queue, from, mcc),
         }
         self.after();
     }
@@ -458,7 +460,7 @@ impl Machine {
         for start in std::mem::take(&mut self.device.starts) {
             self.start(&start);
         }
-        if std::mem::take(&mut self.device.stirred) {
+        if std::mem::take(&mut self.device.has_pending_event) {
             for (number, runner) in self.mccs.iter_mut().enumerate() {
                 if runner.waits {
                     runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
@@ -489,8 +491,8 @@ impl Machine {
     }
 
     /// Runs a core if its turn is now.
-    fn go(&mut self, who: CoreId, world: &mut impl World) {
-        let runner = match who {
+    fn run_turn(&mut self, core_id: CoreId, world: &mut impl World) {
+        let runner = match core_id {
             CoreId::Host(number) => &mut self.hosts[number],
             CoreId::Mcc(number) => &mut self.mccs[number],
         };
@@ -498,34 +500,34 @@ impl Machine {
             return;
         }
         runner.due = None;
-        match who {
-            CoreId::Host(number) => self.go_host(number, world),
-            CoreId::Mcc(number) => self.go_mcc(number, world),
+        match core_id {
+            CoreId::Host(number) => self.run_host_turn(number, world),
+            CoreId::Mcc(number) => self.run_mcc_turn(number, world),
         }
         if let Some(polling) = &mut self.queue.polling {
-            let runner = match who {
+            let runner = match core_id {
                 CoreId::Host(number) => &self.hosts[number],
                 CoreId::Mcc(number) => &self.mccs[number],
             };
-            polling.sample(who, &runner.hart, self.now);
+            polling.sample(core_id, &runner.hart, self.now);
         }
         self.after();
     }
 
-    fn go_host(&mut self, number: usize, world: &mut impl World) {
+    fn run_host_turn(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.host_cycle.value;
         let runner = &mut self.hosts[number];
         runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
-        let (begins, soonest) = (runner.timed.now, self.queue.soonest());
+        let (begins, next_event_time) = (runner.timed.now, self.queue.next_event_time());
         let until = match self.host.is_shared() {
-            true => (soonest / cycle).clamp(begins, begins + QUANTUM) + 1,
+            true => (next_event_time / cycle).clamp(begins, begins + QUANTUM) + 1,
             false => begins + QUANTUM,
         };
         let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
         let (why, end);
         if self.functional {
             port.now = self.now;
-            end = runner.run_fast(&mut port, soonest, cycle);
+            end = runner.run_fast(&mut port, next_event_time, cycle);
             why = port.why;
         } else {
             let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
@@ -551,11 +553,11 @@ impl Machine {
             }
             Err(Stop::Exception(exception)) => {
                 let pc = runner.hart.pc;
-                let mut world = Clocked {
+                let mut world = ClockedWorld {
                     world,
                     now: timed.now.saturating_mul(cycle) / 1000,
                     binaries: Some(&mut self.binaries),
-                    printed: &mut self.printed,
+                    host_output: &mut self.host_output,
                 };
                 let hart = &mut runner.hart;
                 let served = self
@@ -563,12 +565,12 @@ impl Machine {
                     .serve(exception, hart, &mut self.host, &mut world);
                 timed.now += 1;
                 match served {
-                    Served::Done => {}
-                    Served::Exit(code) => {
+                    ServiceOutcome::Done => {}
+                    ServiceOutcome::Exit(code) => {
                         self.happened.push(RunOutcome::Exit(code));
                         return;
                     }
-                    Served::Exception(exception) => {
+                    ServiceOutcome::Exception(exception) => {
                         let instruction = text(hart, |at| self.host.main.memory.fetch(at));
                         self.happened.push(RunOutcome::Exception {
                             exception,
@@ -631,7 +633,7 @@ impl Machine {
         true
     }
 
-    fn go_mcc(&mut self, number: usize, world: &mut impl World) {
+    fn run_mcc_turn(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.mcc_cycle.value;
         let runner = &mut self.mccs[number];
         let mcc = &self.device.mccs[number];
@@ -639,11 +641,11 @@ impl Machine {
             return;
         };
         runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
-        let (until, soonest) = (runner.timed.now + QUANTUM, self.queue.soonest());
+        let (until, next_event_time) = (runner.timed.now + QUANTUM, self.queue.next_event_time());
         let mut port = rights.over(MccPort::new(&mut self.device, &mut self.queue, number));
         let end = if self.functional {
             port.memory.now = self.now;
-            runner.run_fast(&mut port, soonest, cycle)
+            runner.run_fast(&mut port, next_event_time, cycle)
         } else {
             runner.timed.run(&mut runner.hart, &mut port, until).1
         };
@@ -655,31 +657,33 @@ impl Machine {
                 port.memory.queue.change();
                 let pc = runner.hart.pc;
                 let now = timed.now.saturating_mul(cycle);
-                let mut world = Clocked {
+                let mut world = ClockedWorld {
                     world,
                     now: now / 1000,
                     binaries: None,
-                    printed: &mut self.each_printed[number],
+                    host_output: &mut self.mcc_output[number],
                 };
                 let mut system = System::new(0..0, 0..0, "");
                 port.memory.now = now;
                 let hart = &mut runner.hart;
-                let served = system.serve(exception, hart, &mut Calls(port), &mut world);
+                let served = system.serve(exception, hart, &mut CallMemory(port), &mut world);
                 timed.now += 1;
                 let (queue, device) = (&mut self.queue, &mut self.device);
                 match served {
-                    Served::Done => {}
-                    Served::Exit(code) => {
+                    ServiceOutcome::Done => {}
+                    ServiceOutcome::Exit(code) => {
                         let code = code as u32;
                         device.end(queue, self.now, number, State::Ended, code.into());
                         return;
                     }
-                    Served::Exception(exception) => {
+                    ServiceOutcome::Exception(exception) => {
                         device.stop(queue, self.now, number, exception, pc);
                         let controller = &mut device.mccs[number].controller;
                         let instruction = text(hart, |at| controller.fetch(at));
                         let begins = [FETCH, STORE].map(Exception::StoreFault);
-                        let copy = controller.unfit().filter(|_| begins.contains(&exception));
+                        let copy = controller
+                            .invalid_transfer()
+                            .filter(|_| begins.contains(&exception));
                         self.happened.push(RunOutcome::Stopped {
                             mcc: number,
                             name: self.names[number].clone(),
@@ -702,7 +706,7 @@ impl Machine {
     /// Returns the counters with their names.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let (host, far) = (&self.host.counters, &self.device.far);
-        let (up, down) = (&self.host.up, &self.device.down);
+        let (uplink, downlink) = (&self.host.uplink, &self.device.downlink);
         let pages = |count: fn(&Pages) -> u64| self.hosts.iter().map(|r| count(&r.pages)).sum();
         let mut all: Vec<(String, u64)> = [
             ("time in picoseconds", self.now),
@@ -724,10 +728,10 @@ impl Machine {
             ("host: lines evicted at random", host.evicted),
             ("host: uncached accesses", host.uncached),
             ("host: register accesses", host.registers),
-            ("link: messages to the device", up.messages),
-            ("link: bytes to the device", up.bytes),
-            ("link: messages to the host", down.messages),
-            ("link: bytes to the host", down.bytes),
+            ("link: messages to the device", uplink.messages),
+            ("link: bytes to the device", uplink.bytes),
+            ("link: messages to the host", downlink.messages),
+            ("link: bytes to the host", downlink.bytes),
             ("far memory: lines read", far.reads),
             ("far memory: lines written", far.writes),
             ("far memory: rows found open", far.dram.row_hits),
@@ -792,7 +796,7 @@ fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
 pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
-    let places = segments.flat_map(|s| [(s.at, s.length), (s.put_at, s.length)]);
+    let places = segments.flat_map(|s| [(s.at, s.length), (s.load_address, s.length)]);
     let start = places.clone().map(|(at, _)| at).min().unwrap_or(0) & !(PAGE - 1);
     let end = places.map(|(at, length)| at + length).max().unwrap_or(0);
     let top = start
@@ -809,7 +813,7 @@ pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), 
     let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
     let mut memory = Flat::new(start, length);
     for segment in &image.segments {
-        let place = memory.bytes_mut(segment.put_at, segment.bytes.len());
+        let place = memory.bytes_mut(segment.load_address, segment.bytes.len());
         let place = place.ok_or("its segments are not where they say")?;
         place.copy_from_slice(segment.bytes);
     }
@@ -819,14 +823,14 @@ pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), 
 
 /// System-call environment of a program, with the machine's clock. Only the host's program has files, input and the
 /// binaries of channel programs.
-struct Clocked<'a, W> {
+struct ClockedWorld<'a, W> {
     world: &'a mut W,
     now: u64,
     binaries: Option<&'a mut Binaries>,
-    printed: &'a mut Lines,
+    host_output: &'a mut Lines,
 }
 
-impl<W: World> World for Clocked<'_, W> {
+impl<W: World> World for ClockedWorld<'_, W> {
     fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.open(name) {
@@ -846,7 +850,7 @@ impl<W: World> World for Clocked<'_, W> {
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
         // Shows a pending prompt before the input is read.
-        self.printed.flush(self.world)?;
+        self.host_output.flush(self.world)?;
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.read(file, bytes) {
             Some(read) => Ok(read),
@@ -859,7 +863,7 @@ impl<W: World> World for Clocked<'_, W> {
             return Err(Errno::Denied);
         }
         match file {
-            1 => self.printed.print(bytes, self.world),
+            1 => self.host_output.print(bytes, self.world),
             _ => self.world.write(file, bytes),
         }
     }

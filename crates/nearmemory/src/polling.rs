@@ -16,7 +16,7 @@ const RECURRENCES: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// The core.
-    pub who: CoreId,
+    pub core_id: CoreId,
     /// Address of the last load instruction, or the core's program counter if it loads nothing.
     pub pc: u64,
     /// The loaded address.
@@ -77,23 +77,23 @@ impl Window {
         self.changed
     }
 
-    fn progress(&self, who: CoreId) -> &Progress {
-        match who {
+    fn progress(&self, core_id: CoreId) -> &Progress {
+        match core_id {
             CoreId::Host(core) => &self.hosts[core],
             CoreId::Mcc(core) => &self.mccs[core],
         }
     }
 
-    fn progress_mut(&mut self, who: CoreId) -> &mut Progress {
-        match who {
+    fn progress_mut(&mut self, core_id: CoreId) -> &mut Progress {
+        match core_id {
             CoreId::Host(core) => &mut self.hosts[core],
             CoreId::Mcc(core) => &mut self.mccs[core],
         }
     }
 
     /// Records a load of state that other agents can change.
-    pub(crate) fn loads(&mut self, who: CoreId, pc: u64, at: u64) {
-        self.progress_mut(who).load = Some((pc, at));
+    pub(crate) fn loads(&mut self, core_id: CoreId, pc: u64, at: u64) {
+        self.progress_mut(core_id).load = Some((pc, at));
     }
 
     /// Records a load of a stamp. A stamp that was set within the window closes the window.
@@ -109,11 +109,11 @@ impl Window {
     }
 
     /// Samples the state of a core after its turn.
-    pub(crate) fn sample(&mut self, who: CoreId, hart: &Hart, now: Time) {
+    pub(crate) fn sample(&mut self, core_id: CoreId, hart: &Hart, now: Time) {
         if now < self.samples_from {
             return;
         }
-        let progress = self.progress_mut(who);
+        let progress = self.progress_mut(core_id);
         let state = hart.state();
         if progress.reference.as_ref() == Some(&state) {
             progress.recurrences += 1;
@@ -130,19 +130,19 @@ impl Window {
     }
 
     /// True if the window is long enough and the core did not move or has returned to a state often enough.
-    pub(crate) fn recurs(&self, who: CoreId, waits: bool, now: Time) -> bool {
-        let progress = self.progress(who);
+    pub(crate) fn has_recurred(&self, core_id: CoreId, waits: bool, now: Time) -> bool {
+        let progress = self.progress(core_id);
         let still = waits && progress.samples <= 1 && progress.limit <= 1;
         now >= self.end && (still || progress.recurrences >= RECURRENCES)
     }
 
     /// Returns the load that a core repeats.
-    pub(crate) fn poll(&self, who: CoreId, hart: &Hart) -> Poll {
-        let progress = self.progress(who);
+    pub(crate) fn poll(&self, core_id: CoreId, hart: &Hart) -> Poll {
+        let progress = self.progress(core_id);
         // In functional simulation, loads are recorded without their instruction.
         let pc = progress.load.map_or(0, |(pc, _)| pc);
         let pc = if pc == 0 { hart.pc } else { pc };
         let at = progress.load.map(|(_, at)| at);
-        Poll { who, pc, at }
+        Poll { core_id, pc, at }
     }
 }

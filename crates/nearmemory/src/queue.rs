@@ -27,13 +27,13 @@ impl Queue {
 
     /// Returns the time of the next event; `Time::MAX` if there is none.
     #[inline(always)]
-    pub(crate) fn soonest(&self) -> Time {
-        self.events.soonest()
+    pub(crate) fn next_event_time(&self) -> Time {
+        self.events.next_event_time()
     }
 
     /// True if no pending event changes state that a core may read.
-    pub(crate) fn only_reads(&self) -> bool {
-        !self.events.any(|event| !event.only_reads())
+    pub(crate) fn is_read_only(&self) -> bool {
+        !self.events.any(|event| !event.is_read_only())
     }
 
     /// Records a change of state that a core may read.

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The core that runs the program.
-    pub who: CoreId,
+    pub core_id: CoreId,
     /// Address of the instruction.
     pub pc: u64,
 }
@@ -91,11 +91,11 @@ struct Word {
 
 /// Words of a scratchpad line in flight in a write-back.
 #[derive(Clone, Debug)]
-struct FlyingWords {
+struct WordsInTransit {
     words: [Option<Word>; 16],
     /// The host's knowledge before the first of these stores. A cache may evict the line directly after that store, so
     /// the write-back proves no more.
-    tells: Clock,
+    knowledge: Clock,
 }
 
 /// Words of a scratchpad line that the host has written back.
@@ -109,7 +109,7 @@ struct Words {
 
 /// State of a line in far memory.
 #[derive(Clone, Debug)]
-struct Mark {
+struct FarLine {
     version: u64,
     write: Write,
     /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
@@ -117,7 +117,7 @@ struct Mark {
     settled: Vec<Clock>,
 }
 
-impl Mark {
+impl FarLine {
     /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
     fn unsettled(&self, known: &Clock) -> bool {
         before(&self.write.clock, known) && !self.settled.iter().any(|clock| before(clock, known))
@@ -157,7 +157,7 @@ struct Part {
 
 /// Source or last destination in far memory of a scratchpad line.
 #[derive(Clone, Debug)]
-struct Held {
+struct LineOrigin {
     far: u64,
     version: u64,
     /// Bytes that the core has stored since, one bit each.
@@ -167,9 +167,9 @@ struct Held {
     stale: bool,
 }
 
-impl Held {
-    fn of(far: u64, version: u64) -> Held {
-        Held {
+impl LineOrigin {
+    fn of(far: u64, version: u64) -> LineOrigin {
+        LineOrigin {
             far,
             version,
             mask: 0,
@@ -185,12 +185,12 @@ struct Copy {
     /// The version that it was read from; `None` until the fill is executed.
     base: Option<u64>,
     /// The first store since the line was clean, and the clock of the last one.
-    dirtied: Option<Write>,
+    first_store: Option<Write>,
     stored: Clock,
     /// Bytes stored since the line was clean, one bit each.
     mask: u128,
     /// For a scratchpad line, the knowledge that its readers gain.
-    tells: Clock,
+    knowledge: Clock,
     /// Words of a scratchpad line stored since the line was clean.
     words: [Option<Word>; 16],
 }
@@ -220,7 +220,7 @@ pub(crate) enum Way {
 #[derive(Clone, Debug, Default)]
 struct Fifo {
     /// The sender's knowledge for each word in flight.
-    flying: VecDeque<Clock>,
+    in_flight: VecDeque<Clock>,
     /// Number of words sent.
     sent: u64,
     /// The receiver's knowledge when it took each word whose room is still free.
@@ -233,13 +233,13 @@ pub(crate) struct Races {
     hosts: usize,
     clocks: Vec<Clock>,
     ways: FxHashMap<Way, Clock>,
-    marks: FxHashMap<u64, Mark>,
+    marks: FxHashMap<u64, FarLine>,
     /// Reads of each line of far memory since the last store to it, by core.
     reads: FxHashMap<u64, Vec<(usize, Read)>>,
     fifos: FxHashMap<(usize, usize), Fifo>,
     /// Written-back words of scratchpad lines, by engine and line; words in flight, by number of the write-back.
     words: FxHashMap<(usize, u64), Words>,
-    flying_words: FxHashMap<u64, FlyingWords>,
+    words_in_transit: FxHashMap<u64, WordsInTransit>,
     /// True once a copy engine has copied from or to the host's own memory.
     copies_main: bool,
     /// Number of the host's stores to scratchpads.
@@ -250,19 +250,19 @@ pub(crate) struct Races {
     copies: FxHashMap<u64, Copy>,
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
-    flying: FxHashMap<u64, (u64, u64, Write, bool)>,
+    in_flight: FxHashMap<u64, (u64, u64, Write, bool)>,
     /// Knowledge that requests and responses carry.
     carried: FxHashMap<u64, Clock>,
     /// Outstanding reads of scratchpad lines, by request.
     asked: FxHashMap<u64, Way>,
     commands: Vec<VecDeque<Command>>,
-    commanded: u64,
+    command_count: u64,
     /// Outstanding accesses of copy engines, by engine and access: the scratchpad line and the command.
     accesses: FxHashMap<(usize, u64), (u64, u64)>,
     /// Scratchpad lines being copied, by engine and line.
     parts: FxHashMap<(usize, u64), Vec<Part>>,
     /// Far-memory origin of scratchpad lines, by engine and line.
-    held: FxHashMap<(usize, u64), Held>,
+    held: FxHashMap<(usize, u64), LineOrigin>,
     /// Lines that each host core has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
     told: BTreeSet<(Wrong, Site, Site)>,
@@ -299,16 +299,16 @@ impl Races {
             reads: FxHashMap::default(),
             fifos: FxHashMap::default(),
             words: FxHashMap::default(),
-            flying_words: FxHashMap::default(),
+            words_in_transit: FxHashMap::default(),
             copies_main: false,
             words_stored: 0,
             acknowledged: vec![Clock::new(); hosts],
             copies: FxHashMap::default(),
-            flying: FxHashMap::default(),
+            in_flight: FxHashMap::default(),
             carried: FxHashMap::default(),
             asked: FxHashMap::default(),
             commands: vec![VecDeque::new(); mccs],
-            commanded: 0,
+            command_count: 0,
             accesses: FxHashMap::default(),
             parts: FxHashMap::default(),
             held: FxHashMap::default(),
@@ -318,18 +318,18 @@ impl Races {
         }
     }
 
-    fn number(&self, who: CoreId) -> usize {
-        match who {
+    fn number(&self, core_id: CoreId) -> usize {
+        match core_id {
             CoreId::Host(core) => core,
             CoreId::Mcc(mcc) => self.hosts + mcc,
         }
     }
 
     /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
-    fn leaves(&mut self, who: CoreId) -> Clock {
-        let clock = self.known(who);
-        let number = self.number(who);
-        let own = match who {
+    fn release_clock(&mut self, core_id: CoreId) -> Clock {
+        let clock = self.known(core_id);
+        let number = self.number(core_id);
+        let own = match core_id {
             CoreId::Host(_) => 0..self.hosts,
             CoreId::Mcc(_) => number..number + 1,
         };
@@ -338,9 +338,9 @@ impl Races {
     }
 
     /// Returns the knowledge of a core; the cores of the host share theirs.
-    fn known(&self, who: CoreId) -> Clock {
-        match who {
-            CoreId::Mcc(_) => self.clocks[self.number(who)].clone(),
+    fn known(&self, core_id: CoreId) -> Clock {
+        match core_id {
+            CoreId::Mcc(_) => self.clocks[self.number(core_id)].clone(),
             CoreId::Host(_) => {
                 let mut known = self.clocks[0].clone();
                 (1..self.hosts).for_each(|core| join(&mut known, &self.clocks[core]));
@@ -350,11 +350,11 @@ impl Races {
     }
 
     /// True if both are the same core, or both are host cores.
-    fn are_one(&self, a: CoreId, b: CoreId) -> bool {
+    fn is_same_agent(&self, a: CoreId, b: CoreId) -> bool {
         a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
     }
 
-    fn tell(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
+    fn report_race(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
         if self.told.insert((wrong, second, first)) {
             self.new.push(Race {
                 wrong,
@@ -366,14 +366,14 @@ impl Races {
     }
 
     /// A core releases its knowledge to a channel.
-    pub(crate) fn gives(&mut self, who: CoreId, way: Way) {
-        let clock = self.leaves(who);
+    pub(crate) fn release_to_channel(&mut self, core_id: CoreId, way: Way) {
+        let clock = self.release_clock(core_id);
         join(self.ways.entry(way).or_default(), &clock);
     }
 
     /// A core acquires the knowledge of a channel.
-    pub(crate) fn learns(&mut self, who: CoreId, way: Way) {
-        let number = self.number(who);
+    pub(crate) fn acquire_from_channel(&mut self, core_id: CoreId, way: Way) {
+        let number = self.number(core_id);
         if let Some(clock) = self.ways.get(&way) {
             join(&mut self.clocks[number], clock);
         }
@@ -388,22 +388,22 @@ impl Races {
         if let Some(room) = room.flatten() {
             join(&mut self.clocks[self.hosts + from], &room);
         }
-        let clock = self.leaves(CoreId::Mcc(from));
+        let clock = self.release_clock(CoreId::Mcc(from));
         let fifo = self.fifos.entry((from, to)).or_default();
-        fifo.flying.push_back(clock);
+        fifo.in_flight.push_back(clock);
     }
 
     /// A word arrives at the end of a FIFO.
     pub(crate) fn passes_word(&mut self, from: usize, to: usize) {
         let fifo = self.fifos.entry((from, to)).or_default();
-        if let Some(clock) = fifo.flying.pop_front() {
+        if let Some(clock) = fifo.in_flight.pop_front() {
             join(self.ways.entry(Way::Fifo(from, to)).or_default(), &clock);
         }
     }
 
     /// A core takes a word out of a FIFO.
-    pub(crate) fn takes_word(&mut self, from: usize, to: usize) {
-        self.gives(CoreId::Mcc(to), Way::Room(from, to));
+    pub(crate) fn pop_word(&mut self, from: usize, to: usize) {
+        self.release_to_channel(CoreId::Mcc(to), Way::Room(from, to));
         let clock = self.ways.get(&Way::Room(from, to)).cloned();
         let fifo = self.fifos.entry((from, to)).or_default();
         fifo.taken.extend(clock);
@@ -412,15 +412,15 @@ impl Races {
     /// Discards the words in the FIFOs to a core whose program has ended; words in flight still arrive.
     pub(crate) fn clears_fifos(&mut self, to: usize) {
         for ((from, _), fifo) in self.fifos.iter_mut().filter(|((_, own), _)| *own == to) {
-            fifo.sent = fifo.flying.len() as u64;
+            fifo.sent = fifo.in_flight.len() as u64;
             fifo.taken.clear();
             self.ways.remove(&Way::Fifo(*from, to));
         }
     }
 
     /// A request of a host core departs with the core's knowledge; [`Races::arrives`] follows at its destination.
-    pub(crate) fn sends(&mut self, who: CoreId, request: u64) {
-        let clock = self.leaves(who);
+    pub(crate) fn sends(&mut self, core_id: CoreId, request: u64) {
+        let clock = self.release_clock(core_id);
         self.carried.insert(request, clock);
     }
 
@@ -432,12 +432,12 @@ impl Races {
             self.held.remove(&place);
             let words = self.words.entry(place).or_default();
             words.early = None;
-            if let Some(flying) = self.flying_words.remove(&request) {
-                for (word, stored) in words.words.iter_mut().zip(flying.words) {
+            if let Some(in_flight) = self.words_in_transit.remove(&request) {
+                for (word, stored) in words.words.iter_mut().zip(in_flight.words) {
                     *word = stored.or(word.take());
                 }
                 let way = Way::Request(mcc, line);
-                join(self.ways.entry(way).or_default(), &flying.tells);
+                join(self.ways.entry(way).or_default(), &in_flight.knowledge);
             }
         }
         if let Some(clock) = clock {
@@ -452,7 +452,7 @@ impl Races {
     }
 
     /// A read of a scratchpad line arrives.
-    pub(crate) fn asks(&mut self, request: u64, way: Way) {
+    pub(crate) fn record_read_arrival(&mut self, request: u64, way: Way) {
         let clock = self.carried.remove(&request);
         if let (Way::Line(mcc, line), Some(clock)) = (way, clock) {
             join(
@@ -473,8 +473,8 @@ impl Races {
 
     /// A response carries the knowledge of the core that released it.
     pub(crate) fn releases(&mut self, request: u64, releaser: Option<CoreId>) {
-        if let Some(who) = releaser {
-            let clock = self.leaves(who);
+        if let Some(core_id) = releaser {
+            let clock = self.release_clock(core_id);
             join(self.carried.entry(request).or_default(), &clock);
         }
     }
@@ -492,8 +492,8 @@ impl Races {
     }
 
     /// A host core receives a response.
-    pub(crate) fn answered(&mut self, who: CoreId, request: u64) {
-        let number = self.number(who);
+    pub(crate) fn answered(&mut self, core_id: CoreId, request: u64) {
+        let number = self.number(core_id);
         if let Some(clock) = self.carried.remove(&request) {
             join(&mut self.clocks[number], &clock);
         }
@@ -508,16 +508,16 @@ impl Races {
     /// A scratchpad line is filled into the host's cache.
     pub(crate) fn filled(&mut self, line: u64, request: u64) {
         let clock = self.carried.remove(&request).unwrap_or_default();
-        self.copies.entry(line).or_default().tells = clock;
+        self.copies.entry(line).or_default().knowledge = clock;
     }
 
     /// A host core loads from a line that is cached or being filled.
     pub(crate) fn loads(&mut self, site: Site, line: u64, is_far: bool) {
-        let number = self.number(site.who);
+        let number = self.number(site.core_id);
         let copy = self.copies.get(&line);
         if !is_far {
             if let Some(copy) = copy {
-                join(&mut self.clocks[number], &copy.tells);
+                join(&mut self.clocks[number], &copy.knowledge);
             }
             return;
         }
@@ -532,13 +532,14 @@ impl Races {
             command.stores && within && before(&command.write.clock, known)
         });
         // The data may have arrived already, but only by luck.
-        let by_chance = mark
-            .filter(|mark| matches!(mark.write.site.who, CoreId::Mcc(_)) && mark.unsettled(known));
+        let by_chance = mark.filter(|mark| {
+            matches!(mark.write.site.core_id, CoreId::Mcc(_)) && mark.unsettled(known)
+        });
         let late = late.map(|command| command.write.site);
         let late = late.or(by_chance.map(|mark| mark.write.site));
         let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.who, CoreId::Mcc(_))
-                && !before(&mark.write.clock, &self.known(site.who))
+            matches!(mark.write.site.core_id, CoreId::Mcc(_))
+                && !before(&mark.write.clock, &self.known(site.core_id))
         });
         let found = match stale {
             Some((mark, _)) => Some((Wrong::StaleLoad, mark.write.site)),
@@ -546,14 +547,14 @@ impl Races {
         };
         let unordered = unordered.map(|mark| (Wrong::UnorderedRead, mark.write.site));
         if let Some((wrong, first)) = found.or(unordered) {
-            self.tell(wrong, site, first, line);
+            self.report_race(wrong, site, first, line);
         }
         self.read(site, line, true);
     }
 
     /// Records a read of a line of far memory. `over` is false if a copy engine has only started it.
     fn read(&mut self, site: Site, line: u64, over: bool) {
-        let number = self.number(site.who);
+        let number = self.number(site.core_id);
         let over = over.then(|| self.clocks[number][number]);
         let reads = self.reads.entry(line).or_default();
         let read = Read { site, over };
@@ -564,18 +565,19 @@ impl Races {
     }
 
     /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `known`.
-    fn read_before(&self, who: CoreId, line: u64, known: &Clock) -> Option<Site> {
+    fn read_before(&self, core_id: CoreId, line: u64, known: &Clock) -> Option<Site> {
         let reads = self.reads.get(&line)?;
         let unordered = reads.iter().find(|(core, read)| {
             let over = read.over.zip(known.get(*core));
-            !self.are_one(who, read.site.who) && over.is_none_or(|(over, known)| over > *known)
+            !self.is_same_agent(core_id, read.site.core_id)
+                && over.is_none_or(|(over, known)| over > *known)
         });
         unordered.map(|(_, read)| read.site)
     }
 
     /// A host core stores `bytes` bytes to a line that is cached or being filled.
     pub(crate) fn stores(&mut self, site: Site, at: u64, bytes: u32, is_far: bool) {
-        let (line, number) = (at & !127, self.number(site.who));
+        let (line, number) = (at & !127, self.number(site.core_id));
         let clock = self.clocks[number].clone();
         if !is_far {
             self.stores_word(site, at);
@@ -585,8 +587,8 @@ impl Races {
         copy.mask |= bits(at, bytes);
         let base = copy.base;
         let known = clock.clone();
-        if copy.dirtied.is_none() {
-            copy.dirtied = Some(Write { site, clock });
+        if copy.first_store.is_none() {
+            copy.first_store = Some(Write { site, clock });
         }
         if !is_far {
             return;
@@ -596,22 +598,22 @@ impl Races {
         let newer = mark.filter(|mark| {
             base.is_some_and(|base| mark.version > base) && !before(&mark.write.clock, &known)
         });
-        let known = self.known(site.who);
+        let known = self.known(site.core_id);
         let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.who, CoreId::Mcc(_)) && !before(&mark.write.clock, &known)
+            matches!(mark.write.site.core_id, CoreId::Mcc(_)) && !before(&mark.write.clock, &known)
         });
         let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
-        let read = self.read_before(site.who, line, &known);
+        let read = self.read_before(site.core_id, line, &known);
         let read = read.map(|read| (Wrong::UnorderedRead, read));
         let newer = newer.map(|mark| (Wrong::BothWrite, mark.write.site));
         if let Some((wrong, first)) = newer.or(unordered).or(read) {
-            self.tell(wrong, site, first, line);
+            self.report_race(wrong, site, first, line);
         }
     }
 
     /// A host core stores to a word of a scratchpad line, which may be evicted directly afterwards.
     fn stores_word(&mut self, site: Site, at: u64) {
-        let clock = self.leaves(site.who);
+        let clock = self.release_clock(site.core_id);
         let number = self.words_stored;
         self.words_stored += 1;
         let copy = self.copies.entry(at & !127).or_default();
@@ -622,7 +624,9 @@ impl Races {
     /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
     /// stores to the line have then arrived; later ones may have or not. `line` is the line's address for the host.
     pub(crate) fn loads_word(&mut self, site: Site, scratchpad: u64, at: u64, line: u64) {
-        let CoreId::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
         let known = &mut self.clocks[self.hosts + mcc];
         let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
             return;
@@ -640,7 +644,7 @@ impl Races {
         let mut all = words.words.iter().flatten();
         words.early = all.any(|other| other.number > number).then_some(number);
         if later {
-            self.tell(Wrong::HalfWritten, site, first, line);
+            self.report_race(Wrong::HalfWritten, site, first, line);
         }
     }
 
@@ -654,7 +658,7 @@ impl Races {
         let Some(copy) = self.copies.get_mut(&line) else {
             return;
         };
-        let dirtied = copy.dirtied.take();
+        let first_store = copy.first_store.take();
         let whole = std::mem::take(&mut copy.mask) == u128::MAX;
         let (base, stored) = (copy.base.unwrap_or(0), copy.stored.clone());
         let words = std::mem::take(&mut copy.words);
@@ -662,41 +666,41 @@ impl Races {
             self.copies.remove(&line);
         }
         if is_far {
-            if let Some(write) = dirtied {
-                self.flying.insert(request, (line, base, write, whole));
+            if let Some(write) = first_store {
+                self.in_flight.insert(request, (line, base, write, whole));
             }
             return;
         }
         // A scratchpad line carries the knowledge of its last store.
-        if let Some(write) = dirtied {
-            if let CoreId::Host(core) = write.site.who {
+        if let Some(write) = first_store {
+            if let CoreId::Host(core) = write.site.core_id {
                 self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
             }
-            let tells = write.clock;
-            self.flying_words
-                .insert(request, FlyingWords { words, tells });
+            let knowledge = write.clock;
+            self.words_in_transit
+                .insert(request, WordsInTransit { words, knowledge });
         }
         self.carried.insert(request, stored);
     }
 
     /// A write-back reaches far memory.
     pub(crate) fn written_back(&mut self, request: u64) {
-        let Some((line, base, write, whole)) = self.flying.remove(&request) else {
+        let Some((line, base, write, whole)) = self.in_flight.remove(&request) else {
             return;
         };
         let newer = (self.marks.get(&line)).filter(|mark| mark.version > base && !whole);
         if let Some(first) = newer.map(|mark| mark.write.site) {
-            self.tell(Wrong::Overwritten, write.site, first, line);
+            self.report_race(Wrong::Overwritten, write.site, first, line);
         }
-        self.marked(line, write);
+        self.create_version(line, write);
     }
 
     /// A write to a line reaches far memory and creates a new version.
-    fn marked(&mut self, line: u64, write: Write) {
+    fn create_version(&mut self, line: u64, write: Write) {
         let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
-        let by_host = matches!(write.site.who, CoreId::Host(_));
+        let by_host = matches!(write.site.core_id, CoreId::Host(_));
         let settled = Vec::new();
-        let mark = Mark {
+        let mark = FarLine {
             version,
             write,
             settled,
@@ -716,9 +720,11 @@ impl Races {
         (scratchpad, far, lines): (u64, u64, u64),
         stores: bool,
     ) {
-        let CoreId::Mcc(mcc) = site.who else { return };
-        let number = self.commanded;
-        self.commanded += 1;
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
+        let number = self.command_count;
+        self.command_count += 1;
         for i in 0..lines {
             self.uses(site, scratchpad + i, !stores, true);
             let part = Part {
@@ -732,7 +738,7 @@ impl Races {
             let parts = self.parts.entry((mcc, scratchpad + i)).or_default();
             parts.push(part);
         }
-        let clock = self.leaves(site.who);
+        let clock = self.release_clock(site.core_id);
         self.commands[mcc].push_back(Command {
             far,
             scratchpad,
@@ -746,7 +752,9 @@ impl Races {
     /// A core stores `bytes` bytes to its scratchpad line.
     pub(crate) fn changes(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, true, false);
-        let CoreId::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
         if let Some(held) = self.held.get_mut(&(mcc, scratchpad)) {
             held.mask |= bits(at, bytes);
         }
@@ -755,7 +763,9 @@ impl Races {
     /// A core loads `bytes` bytes from its scratchpad line.
     pub(crate) fn reads(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, false, false);
-        let CoreId::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
         let Some(held) = self.held.get_mut(&(mcc, scratchpad)) else {
             return;
         };
@@ -772,7 +782,9 @@ impl Races {
     /// A core uses or changes its scratchpad line, directly or (`copies`) by its copy engine. Fetching a line twice is
     /// not reported, because it observes neither result.
     pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
-        let CoreId::Mcc(mcc) = site.who else { return };
+        let CoreId::Mcc(mcc) = site.core_id else {
+            return;
+        };
         let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
             return;
         };
@@ -789,7 +801,7 @@ impl Races {
             (wrong, part.site, part.far)
         });
         if let Some((wrong, first, far)) = found {
-            self.tell(wrong, site, first, far);
+            self.report_race(wrong, site, first, far);
         }
     }
 
@@ -803,7 +815,9 @@ impl Races {
         join(&mut self.clocks[core], &self.acknowledged[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
             let mark = self.marks.get_mut(&line);
-            if let Some(mark) = mark.filter(|mark| matches!(mark.write.site.who, CoreId::Host(_))) {
+            if let Some(mark) =
+                mark.filter(|mark| matches!(mark.write.site.core_id, CoreId::Host(_)))
+            {
                 mark.settle(&self.clocks[core]);
             }
         }
@@ -813,7 +827,7 @@ impl Races {
     #[inline(always)]
     pub(crate) fn loads_main(&mut self, core: usize, at: u64) {
         if self.copies_main {
-            self.learns(CoreId::Host(core), Way::Main(at & !127));
+            self.acquire_from_channel(CoreId::Host(core), Way::Main(at & !127));
         }
     }
 
@@ -834,8 +848,8 @@ impl Races {
 
     /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
     /// writes (completed fetches).
-    pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
-        self.learns(CoreId::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
+    pub(crate) fn load_stamp(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
+        self.acquire_from_channel(CoreId::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
         let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
             return;
         };
@@ -888,13 +902,16 @@ impl Races {
             // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
             let told = match stores {
                 true => write.clock,
-                false => self.leaves(CoreId::Host(0)),
+                false => self.release_clock(CoreId::Host(0)),
             };
             join(self.ways.entry(Way::Main(line)).or_default(), &told);
             self.copies_main = true;
             return;
         }
-        let here = self.copies.get(&line).and_then(|copy| copy.dirtied.clone());
+        let here = self
+            .copies
+            .get(&line)
+            .and_then(|copy| copy.first_store.clone());
         if stores {
             let both = here.map(|first| (Wrong::BothWrite, first.site));
             // A whole new line, written by a core without reading the old one, may be intended to overwrite.
@@ -909,48 +926,49 @@ impl Races {
             let newer = newer.map(|mark| mark.write.site);
             let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
             if let Some(held) = &mut held {
-                **held = Held::of(line, version);
+                **held = LineOrigin::of(line, version);
             }
             let over = newer.map(|first| (Wrong::Overwritten, first));
-            let who = write.site.who;
+            let core_id = write.site.core_id;
             let unordered = self
                 .marks
                 .get(&line)
                 .filter(|mark| !mark.settled.iter().any(|clock| before(clock, &write.clock)));
             let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
-            let read = self.read_before(who, line, &write.clock);
+            let read = self.read_before(core_id, line, &write.clock);
             let read = read.map(|read| (Wrong::UnorderedRead, read));
             let unordered = unordered.or(read).filter(|_| both.is_none());
             for (wrong, first) in both.into_iter().chain(over.or(unordered)) {
-                self.tell(wrong, write.site, first, line);
+                self.report_race(wrong, write.site, first, line);
             }
-            self.marked(line, write);
+            self.create_version(line, write);
             if let Some(part) = self.part(mcc, scratchpad, number) {
                 part.version = version;
             }
             return;
         }
         let version = self.marks.get(&line).map_or(0, |mark| mark.version);
-        let held = Held::of(line, version);
+        let held = LineOrigin::of(line, version);
         self.held.insert((mcc, scratchpad), held);
-        let flying = self.flying.values().find(|(own, ..)| *own == line);
-        let newest = here.or(flying.map(|(_, _, write, _)| write.clone()));
+        let in_flight = self.in_flight.values().find(|(own, ..)| *own == line);
+        let newest = here.or(in_flight.map(|(_, _, write, _)| write.clone()));
         let hidden = newest.clone();
         let newest = newest.filter(|first| before(&first.clock, &write.clock));
         // The data may have arrived already, but only by luck.
         let by_chance = self.marks.get(&line).filter(|mark| {
-            matches!(mark.write.site.who, CoreId::Host(_)) && mark.unsettled(&write.clock)
+            matches!(mark.write.site.core_id, CoreId::Host(_)) && mark.unsettled(&write.clock)
         });
         let stale = newest.or(by_chance.map(|mark| mark.write.clone()));
         // Unsynchronised stores: the host's, still in its caches, and those of other cores.
         let mark = self.marks.get(&line).map(|mark| mark.write.clone());
         let unordered = hidden.into_iter().chain(mark).find(|first| {
-            !self.are_one(first.site.who, write.site.who) && !before(&first.clock, &write.clock)
+            !self.is_same_agent(first.site.core_id, write.site.core_id)
+                && !before(&first.clock, &write.clock)
         });
         let stale = stale.map(|first| (Wrong::StaleFetch, first.site));
         let unordered = unordered.map(|first| (Wrong::UnorderedRead, first.site));
         if let Some((wrong, first)) = stale.or(unordered) {
-            self.tell(wrong, write.site, first, line);
+            self.report_race(wrong, write.site, first, line);
             // Report this race only once, even if the core later stores the line.
             if let Some(mark) = self.marks.get_mut(&line) {
                 mark.settle(&write.clock);
@@ -977,7 +995,7 @@ impl Races {
                 mark.settle(clock);
             }
         }
-        self.gives(CoreId::Mcc(mcc), Way::Control(mcc));
+        self.release_to_channel(CoreId::Mcc(mcc), Way::Control(mcc));
     }
 
     /// A program starts on a core.
@@ -986,7 +1004,7 @@ impl Races {
         self.parts.retain(|(own, _), _| *own != mcc);
         self.held.retain(|(own, _), _| *own != mcc);
         self.words.retain(|(own, _), _| *own != mcc);
-        self.learns(CoreId::Mcc(mcc), Way::Control(mcc));
+        self.acquire_from_channel(CoreId::Mcc(mcc), Way::Control(mcc));
     }
 }
 

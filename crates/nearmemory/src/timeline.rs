@@ -4,7 +4,7 @@
 use crate::events::{CoreId, Request, Time};
 use crate::scratchpad::LINE as LINE_BYTES;
 use cohkit_base::words::did_you_mean;
-use cohkit_sim::timeline::writer::{Kind, Stretches, Writer};
+use cohkit_sim::timeline::writer::{IntervalTotals, Kind, Writer};
 use cohkit_sim::timeline::{Filter, Recorded};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -77,9 +77,9 @@ pub(crate) struct Timeline {
     sent: FxHashMap<u64, Sent>,
     /// Lines being copied, by engine and number of the access.
     copied: FxHashMap<(usize, u64), Sent>,
-    up: Stretches,
-    down: Stretches,
-    copying: Stretches,
+    uplink: IntervalTotals,
+    downlink: IntervalTotals,
+    copying: IntervalTotals,
     shown: u64,
     full: Option<Time>,
 }
@@ -127,9 +127,9 @@ impl Timeline {
                 .collect(),
             sent: FxHashMap::default(),
             copied: FxHashMap::default(),
-            up: Stretches::default(),
-            down: Stretches::default(),
-            copying: Stretches::default(),
+            uplink: IntervalTotals::default(),
+            downlink: IntervalTotals::default(),
+            copying: IntervalTotals::default(),
             shown: 0,
             full: None,
             writer,
@@ -138,7 +138,7 @@ impl Timeline {
 
     /// True if an event passes the filter and the output has room. `core` and `at` are `None` for events without a core
     /// or an address.
-    fn shows(&mut self, core: Option<usize>, at: Option<u64>, time: &Range<Time>) -> bool {
+    fn is_shown(&mut self, core: Option<usize>, at: Option<u64>, time: &Range<Time>) -> bool {
         let window = &self.filter.window;
         let line = |at: u64| Some(at.checked_sub(self.far)? / LINE_BYTES as u64);
         let asked = time.start < window.end
@@ -152,17 +152,17 @@ impl Timeline {
         asked && self.full.is_none()
     }
 
-    fn core(&self, who: CoreId) -> usize {
-        match who {
+    fn core(&self, core_id: CoreId) -> usize {
+        match core_id {
             CoreId::Host(core) => core,
             CoreId::Mcc(core) => self.hosts + core,
         }
     }
 
     /// Starts the slice of a program on a core.
-    pub(crate) fn begins(&mut self, who: CoreId, program: &str, now: Time) {
-        let core = self.core(who);
-        if self.cores[core].runs || !self.shows(Some(core), None, &(now..Time::MAX)) {
+    pub(crate) fn begins(&mut self, core_id: CoreId, program: &str, now: Time) {
+        let core = self.core(core_id);
+        if self.cores[core].runs || !self.is_shown(Some(core), None, &(now..Time::MAX)) {
             return;
         }
         self.cores[core].runs = true;
@@ -173,9 +173,9 @@ impl Timeline {
     }
 
     /// Ends the slice of a core's program.
-    pub(crate) fn ends(&mut self, who: CoreId, now: Time) {
-        let core = self.core(who);
-        self.tell_wait(core);
+    pub(crate) fn ends(&mut self, core_id: CoreId, now: Time) {
+        let core = self.core(core_id);
+        self.write_wait(core);
         // Open slices are closed even if the output is full.
         if std::mem::take(&mut self.cores[core].runs) {
             let track = self.cores[core].track;
@@ -184,20 +184,20 @@ impl Timeline {
     }
 
     /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
-    pub(crate) fn waited(&mut self, who: CoreId, time: Range<Time>, cycle: Time) {
-        let core = self.core(who);
+    pub(crate) fn waited(&mut self, core_id: CoreId, time: Range<Time>, cycle: Time) {
+        let core = self.core(core_id);
         let before = &mut self.cores[core].waits;
         if time.start < before.end + cycle && !before.is_empty() {
             before.end = before.end.max(time.end);
             return;
         }
-        self.tell_wait(core);
+        self.write_wait(core);
         self.cores[core].waits = time;
     }
 
-    fn tell_wait(&mut self, core: usize) {
+    fn write_wait(&mut self, core: usize) {
         let time = std::mem::take(&mut self.cores[core].waits);
-        if time.is_empty() || !self.cores[core].runs || !self.shows(Some(core), None, &time) {
+        if time.is_empty() || !self.cores[core].runs || !self.is_shown(Some(core), None, &time) {
             return;
         }
         let name = self.writer.name("waits");
@@ -210,8 +210,8 @@ impl Timeline {
     /// Records the interval in which the last message occupied a direction of the link.
     pub(crate) fn carried(&mut self, to_device: bool, time: &Range<Time>) {
         match to_device {
-            true => self.up.add(time.start, time.end),
-            false => self.down.add(time.start, time.end),
+            true => self.uplink.add(time.start, time.end),
+            false => self.downlink.add(time.start, time.end),
         }
     }
 
@@ -233,11 +233,11 @@ impl Timeline {
     }
 
     /// Marks the execution of a request or the transmission of its response, at the device.
-    fn moment(&mut self, number: u64, now: Time, answers: bool) {
+    fn mark_event(&mut self, number: u64, now: Time, answers: bool) {
         let Some(&Sent { name, at, core, .. }) = self.sent.get(&number) else {
             return;
         };
-        if !self.shows(core, Some(at), &(now..now + 1)) {
+        if !self.is_shown(core, Some(at), &(now..now + 1)) {
             return;
         }
         let name = self.writer.name(if answers { "answer" } else { name });
@@ -252,12 +252,12 @@ impl Timeline {
 
     /// Marks the arrival of a request at its destination.
     pub(crate) fn asked(&mut self, number: u64, now: Time) {
-        self.moment(number, now, false);
+        self.mark_event(number, now, false);
     }
 
     /// Marks the transmission of a response.
     pub(crate) fn answered(&mut self, number: u64, now: Time) {
-        self.moment(number, now, true);
+        self.mark_event(number, now, true);
     }
 
     /// Completes a request, whose response has arrived at the host.
@@ -275,7 +275,7 @@ impl Timeline {
             core,
         } = sent;
         let slice = begin..now;
-        if !self.shows(core, Some(at), &slice) {
+        if !self.is_shown(core, Some(at), &slice) {
             return;
         }
         self.shown += 1;
@@ -318,7 +318,7 @@ impl Timeline {
     fn copy(&mut self, mcc: usize, begun: &Sent, end: Time) {
         let slice = begun.begin..end;
         self.copying.add(slice.start, slice.end);
-        if !self.shows(begun.core, Some(begun.at), &slice) {
+        if !self.is_shown(begun.core, Some(begun.at), &slice) {
             return;
         }
         let track = self.copies[mcc].free(&mut self.writer, self.all, &slice);
@@ -343,16 +343,16 @@ impl Timeline {
             self.copy(mcc, &begun, end);
         }
         for core in 0..self.cores.len() {
-            let who = match core.checked_sub(self.hosts) {
+            let core_id = match core.checked_sub(self.hosts) {
                 Some(mcc) => CoreId::Mcc(mcc),
                 None => CoreId::Host(core),
             };
-            self.ends(who, end);
+            self.ends(core_id, end);
         }
         let all = self.writer.track("counters", None, None);
         for (told, counter) in [
-            (("link to the device in use", "%", 100.0), &self.up),
-            (("link to the host in use", "%", 100.0), &self.down),
+            (("link to the device in use", "%", 100.0), &self.uplink),
+            (("link to the host in use", "%", 100.0), &self.downlink),
             (("copies under way", "lines", 1.0), &self.copying),
         ] {
             self.writer.counter(told, counter, &self.filter.window, all);

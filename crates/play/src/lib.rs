@@ -34,7 +34,7 @@
 //!     let (home, rights) = (&construction.controller(1), &construction.rights(1));
 //!     explore(&ExplorationModel {
 //!         protocol: &protocol, home, rights, scenario: &scenario,
-//!         remotes: 1, lines: 1, words: 1, units: 1, waiting: 1, reads: 1, most_states: 10_000,
+//!         remotes: 1, lines: 1, words: 1, units: 1, waiting: 1, reads: 1, max_states: 10_000,
 //!     })
 //! };
 //! let eci = include_str!("../../../protocols/eci.coh");
@@ -57,7 +57,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-use state::{Machines, State};
+use state::{State, StaticModel};
 
 /// The model to explore.
 pub struct ExplorationModel<'a, S> {
@@ -82,7 +82,7 @@ pub struct ExplorationModel<'a, S> {
     /// Maximum outstanding memory reads per unit, including reads that the application withholds.
     pub reads: usize,
     /// Maximum number of states to visit.
-    pub most_states: usize,
+    pub max_states: usize,
 }
 
 /// Result of an exploration.
@@ -113,35 +113,35 @@ pub enum Ending {
 }
 
 /// Explores all states of a game.
-pub fn explore<S: Scenario>(game: &ExplorationModel<S>) -> Ending
+pub fn explore<S: Scenario>(model: &ExplorationModel<S>) -> Ending
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
 {
-    explore_while(game, &mut || true).expect("nothing stops it")
+    explore_while(model, &mut || true).expect("nothing stops it")
 }
 
 /// Explores all states of a game while `go_on` returns true; it is called every 256 states. Returns `None` if stopped.
 pub fn explore_while<S: Scenario>(
-    game: &ExplorationModel<S>,
+    model: &ExplorationModel<S>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<Ending>
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
 {
-    let machines = Machines::new(game);
+    let static_model = StaticModel::new(model);
     let mut search = Search {
         states: Vec::new(),
         numbers: FxHashMap::default(),
         parents: Vec::new(),
-        reached: Vec::new(),
-        dead: Vec::new(),
+        reverse_edges: Vec::new(),
+        deadlocked: Vec::new(),
     };
     let mut ends = Vec::new();
-    match machines.initial() {
+    match static_model.initial() {
         Ok(state) => {
-            search.enter(state, None);
+            search.add_state(state, None);
         }
         Err(what) => return Some(ending(what, Vec::new())),
     }
@@ -153,20 +153,20 @@ where
         let this = next as u32;
         if state.ended() {
             ends.push(this);
-            if let Err(what) = machines.verify(&state) {
-                return Some(search.violated(&machines, this, None, what));
+            if let Err(what) = static_model.verify(&state) {
+                return Some(search.violated(&static_model, this, None, what));
             }
         }
         let mut place = 0;
         let mut leads_on = false;
         let mut wrong = None;
-        machines.successors(&state, &mut |spontaneous, _, successor| {
+        static_model.successors(&state, &mut |spontaneous, _, successor| {
             match successor {
                 Ok(successor) => {
-                    let number = search.enter(successor, Some((this, place)));
+                    let number = search.add_state(successor, Some((this, place)));
                     if !spontaneous {
                         leads_on = true;
-                        search.reached.push((number, this));
+                        search.reverse_edges.push((number, this));
                     }
                 }
                 Err(what) => wrong = wrong.take().or(Some((place, what))),
@@ -174,11 +174,11 @@ where
             place += 1;
         });
         if let Some((place, what)) = wrong {
-            return Some(search.violated(&machines, this, Some(place), what));
+            return Some(search.violated(&static_model, this, Some(place), what));
         }
-        search.dead.push(!leads_on);
+        search.deadlocked.push(!leads_on);
         next += 1;
-        if search.states.len() > game.most_states {
+        if search.states.len() > model.max_states {
             let states = next;
             return Some(Ending::Undecided { states });
         }
@@ -186,8 +186,8 @@ where
     let states = search.states.len();
     Some(match search.lost(&ends) {
         Some(lost) => {
-            let what = machines.stuck(&search.states[lost as usize]);
-            search.violated(&machines, lost, None, what)
+            let what = static_model.stuck(&search.states[lost as usize]);
+            search.violated(&static_model, lost, None, what)
         }
         None => Ending::Verified {
             states,
@@ -202,13 +202,13 @@ struct Search<A, T> {
     /// For each state: its predecessor, and the index of the step among the predecessor's steps.
     parents: Vec<Option<(u32, u32)>>,
     /// Reversed edges of forced steps: (successor, predecessor).
-    reached: Vec<(u32, u32)>,
+    reverse_edges: Vec<(u32, u32)>,
     /// True for states without a forced step to a successor.
-    dead: Vec<bool>,
+    deadlocked: Vec<bool>,
 }
 
 impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A, T> {
-    fn enter(&mut self, state: State<A, T>, parent: Option<(u32, u32)>) -> u32 {
+    fn add_state(&mut self, state: State<A, T>, parent: Option<(u32, u32)>) -> u32 {
         let state = Rc::new(state);
         let new = self.states.len() as u32;
         let number = *self.numbers.entry(Rc::clone(&state)).or_insert(new);
@@ -222,28 +222,30 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
     /// Returns the first state from which no final state is reachable by forced steps. Prefers a deadlocked state,
     /// which is easier to explain.
     fn lost(&self, ends: &[u32]) -> Option<u32> {
-        let mut reached = self.reached.clone();
-        reached.sort_unstable();
+        let mut reverse_edges = self.reverse_edges.clone();
+        reverse_edges.sort_unstable();
         let mut saved = vec![false; self.states.len()];
         let mut stack = ends.to_vec();
         while let Some(number) = stack.pop() {
             if std::mem::replace(&mut saved[number as usize], true) {
                 continue;
             }
-            let first = reached.partition_point(|&(to, _)| to < number);
-            let from = reached[first..].iter().take_while(|&&(to, _)| to == number);
+            let first = reverse_edges.partition_point(|&(to, _)| to < number);
+            let from = reverse_edges[first..]
+                .iter()
+                .take_while(|&&(to, _)| to == number);
             stack.extend(from.map(|&(_, from)| from));
         }
         let mut lost = (0..saved.len()).filter(|&number| !saved[number]);
         let first = lost.clone().next();
-        let dead = lost.find(|&number| self.dead[number]);
-        dead.or(first).map(|lost| lost as u32)
+        let deadlocked = lost.find(|&number| self.deadlocked[number]);
+        deadlocked.or(first).map(|lost| lost as u32)
     }
 
     /// Builds the trace to a state, optionally followed by one more step.
     fn violated<S: Scenario<Application = A, Thread = T>>(
         &self,
-        machines: &Machines<S>,
+        static_model: &StaticModel<S>,
         last: u32,
         further: Option<u32>,
         what: String,
@@ -257,7 +259,7 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
         let mut steps = Vec::new();
         for &(state, taken) in way.iter().rev() {
             let mut place = 0;
-            machines.successors(&self.states[state as usize], &mut |_, label, _| {
+            static_model.successors(&self.states[state as usize], &mut |_, label, _| {
                 if place == taken {
                     steps.push(label());
                 }

@@ -23,10 +23,10 @@ use super::ExplorationModel;
 const MOST_STEPS: usize = 1000;
 
 /// Homes of applications have memory with latency.
-const AT_ONCE: &str = "homes whose memory acts at once are not explored here";
+const ZERO_LATENCY_MEMORY: &str = "homes whose memory acts at once are not explored here";
 
 /// Threads' accesses are performed in caches only.
-const SENT: &str = "writes that caches send to the home are not explored here";
+const SENT_STORES: &str = "writes that caches send to the home are not explored here";
 
 /// Registers and host memory take no part in coherence.
 pub(super) const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
@@ -43,14 +43,14 @@ pub(super) struct State<A, T> {
     contract: Contract,
     /// Events in flight to the application. Each of three kinds of events is ordered per line: reads, writes and all
     /// others.
-    coming: Vec<(MemoryChannel, Event)>,
+    pending_events: Vec<(MemoryChannel, Event)>,
     /// Pending operations of the application's memory.
     memory: Vec<Job>,
     own: BTreeMap<Line, Words>,
     timers: Vec<u32>,
     locks: BTreeMap<Line, Right>,
     /// Outstanding local operations, each with true if the line was written back meanwhile.
-    asked: BTreeMap<Line, bool>,
+    outstanding_operations: BTreeMap<Line, bool>,
     threads: Vec<Running<T>>,
 }
 
@@ -129,13 +129,13 @@ enum Job {
         tag: u32,
         line: Line,
         word: u16,
-        what: OfWords,
+        what: WordOperation,
     },
 }
 
 /// Operation on words of a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum OfWords {
+enum WordOperation {
     Read(u16),
     Write(Words),
     Update(Update),
@@ -145,7 +145,7 @@ enum OfWords {
 struct Running<T> {
     thread: T,
     /// The access that the thread waits for; `None` once the thread has stopped.
-    doing: Option<Step>,
+    pending_step: Option<Step>,
 }
 
 /// A transition.
@@ -173,8 +173,8 @@ enum Choice {
 type Violation = String;
 
 /// The constant part of the model.
-pub(super) struct Machines<'a, S> {
-    game: &'a ExplorationModel<'a, S>,
+pub(super) struct StaticModel<'a, S> {
+    model: &'a ExplorationModel<'a, S>,
     remote: Machine<'a>,
     home: Machine<'a>,
     /// Static analysis of all rows, and of each row of the caches.
@@ -196,18 +196,20 @@ impl<A, T> State<A, T> {
         };
         let idle =
             |unit: &Unit| unit.waiting.is_empty() && unit.head.is_none() && unit.locals.is_empty();
-        self.threads.iter().all(|thread| thread.doing.is_none())
+        self.threads
+            .iter()
+            .all(|thread| thread.pending_step.is_none())
             && self.lines.iter().all(quiet)
             && self.units.iter().all(idle)
-            && self.coming.is_empty()
+            && self.pending_events.is_empty()
             && self.memory.is_empty()
-            && self.asked.is_empty()
+            && self.outstanding_operations.is_empty()
             && self.contract.open().next().is_none()
     }
 }
 
 /// Contents of memory in a state. Lines are initialised to zeros.
-struct Data<'a, 'b, S: Scenario>(&'a Machines<'b, S>, &'a State<S::Application, S::Thread>);
+struct Data<'a, 'b, S: Scenario>(&'a StaticModel<'b, S>, &'a State<S::Application, S::Thread>);
 
 impl<S: Scenario> Contents for Data<'_, '_, S> {
     fn word(&self, line: Line, word: u16) -> u64 {
@@ -228,61 +230,61 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
     }
 }
 
-impl<'a, S: Scenario> Machines<'a, S> {
-    pub fn new(game: &'a ExplorationModel<'a, S>) -> Self {
-        let application = game.scenario.application();
-        let facts = ProtocolFacts::new(game.protocol, game.home);
-        let mut ids = game.protocol.message_ids();
-        Machines {
-            remote: Machine::new(&game.protocol.remote, game.remotes),
-            home: Machine::new(game.home, game.remotes),
+impl<'a, S: Scenario> StaticModel<'a, S> {
+    pub fn new(model: &'a ExplorationModel<'a, S>) -> Self {
+        let application = model.scenario.application();
+        let facts = ProtocolFacts::new(model.protocol, model.home);
+        let mut ids = model.protocol.message_ids();
+        StaticModel {
+            remote: Machine::new(&model.protocol.remote, model.remotes),
+            home: Machine::new(model.home, model.remotes),
             placement: application.placement(),
             name: application.name().to_string(),
-            answers: ids.any(|id| game.protocol.class(id) == Some(Class::Answer)),
-            plans: Plan::of(&game.protocol.remote, Some(&facts.accesses)),
+            answers: ids.any(|id| model.protocol.class(id) == Some(Class::Answer)),
+            plans: Plan::of(&model.protocol.remote, Some(&facts.accesses)),
             facts,
-            game,
+            model,
         }
     }
 
     fn right(&self, remote: &Configuration) -> Right {
-        self.game.protocol.remote.states[usize::from(remote.state)].right
+        self.model.protocol.remote.states[usize::from(remote.state)].right
     }
 
-    fn known(&self, home: &Configuration) -> Right {
+    fn known_permission(&self, home: &Configuration) -> Right {
         let ExplorationModel {
             rights,
             home: controller,
             remotes,
             ..
-        } = self.game;
+        } = self.model;
         rights.most(controller, *remotes, home)
     }
 
     fn group(&self, message: MessageId) -> Option<usize> {
-        let protocol = self.game.protocol;
+        let protocol = self.model.protocol;
         protocol.order_of(protocol.message(message).channel)
     }
 
     /// Returns the initial contents of a line.
     fn zeros(&self) -> Words {
-        vec![0; self.game.words.into()].into()
+        vec![0; self.model.words.into()].into()
     }
 
     fn unit(&self, line: Line) -> usize {
-        (line % self.game.units) as usize
+        (line % self.model.units) as usize
     }
 
-    fn name_of(&self, remote: u8) -> String {
-        let name = &self.game.protocol.remote.name;
-        match self.game.remotes {
+    fn remote_name(&self, remote: u8) -> String {
+        let name = &self.model.protocol.remote.name;
+        match self.model.remotes {
             1 => name.clone(),
             _ => format!("{name} {remote}"),
         }
     }
 
     fn message(&self, message: MessageId) -> &str {
-        &self.game.protocol.message(message).name
+        &self.model.protocol.message(message).name
     }
 
     /// Checks the scenario's own properties in a final state.
@@ -292,7 +294,7 @@ impl<'a, S: Scenario> Machines<'a, S> {
     {
         let threads: Vec<S::Thread> = state.threads.iter().map(|t| t.thread.clone()).collect();
         let data = Data(self, state);
-        let scenario = self.game.scenario;
+        let scenario = self.model.scenario;
         let verdict = scenario.verify(&state.application, &threads, &data);
         verdict.map_err(|wrong| format!("{}: {wrong}", self.name))
     }
@@ -301,21 +303,21 @@ impl<'a, S: Scenario> Machines<'a, S> {
     pub fn stuck(&self, state: &State<S::Application, S::Thread>) -> Violation {
         let mut what = vec!["the end cannot be reached from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
-            if let Some(step) = thread.doing {
+            if let Some(step) = thread.pending_step {
                 what.push(format!("thread {number} waits for {step:?}"));
             }
         }
         let open = state.contract.open();
         what.extend(open.map(|open| format!("{} {} of line {}", self.name, open.what, open.line)));
         for (number, line) in state.lines.iter().enumerate() {
-            let home = &self.game.home.states[usize::from(line.home.state)].name;
+            let home = &self.model.home.states[usize::from(line.home.state)].name;
             what.push(format!("line {number}: home in {home}"));
         }
         what.join("; ")
     }
 }
 
-impl<S: Scenario> Machines<'_, S>
+impl<S: Scenario> StaticModel<'_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -329,37 +331,37 @@ where
         };
         let line = LineState {
             home: self.home.initial(),
-            remotes: vec![remote; usize::from(self.game.remotes)],
+            remotes: vec![remote; usize::from(self.model.remotes)],
             memory: words.clone(),
             last: words,
             flights: Vec::new(),
             reading: Progress::Idle,
             writing: Progress::Idle,
         };
-        let threads = self.game.scenario.threads().into_iter();
+        let threads = self.model.scenario.threads().into_iter();
         let threads = threads.map(|thread| Running {
             thread,
-            doing: None,
+            pending_step: None,
         });
         let mut state = State {
-            lines: vec![line; self.game.lines as usize],
-            units: vec![Unit::default(); self.game.units as usize],
-            application: self.game.scenario.application(),
-            contract: Contract::new(self.placement.clone(), self.game.lines),
-            coming: Vec::new(),
+            lines: vec![line; self.model.lines as usize],
+            units: vec![Unit::default(); self.model.units as usize],
+            application: self.model.scenario.application(),
+            contract: Contract::new(self.placement.clone(), self.model.lines),
+            pending_events: Vec::new(),
             memory: Vec::new(),
             own: BTreeMap::new(),
             timers: Vec::new(),
             locks: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            outstanding_operations: BTreeMap::new(),
             threads: threads.collect(),
         };
         let mut transition = Transition {
             of: self,
             state: &mut state,
         };
-        transition.hear(Event::Start {
-            words: self.game.words,
+        transition.deliver_event(Event::Start {
+            words: self.model.words,
         })?;
         for thread in 0..transition.state.threads.len() {
             transition.advance(thread, 0)?;
@@ -398,7 +400,7 @@ where
     fn choices(&self, state: &State<S::Application, S::Thread>) -> Vec<Choice> {
         let mut choices = Vec::new();
         for (number, thread) in state.threads.iter().enumerate() {
-            if thread.doing.is_some() {
+            if thread.pending_step.is_some() {
                 choices.push(Choice::Access(number));
             }
         }
@@ -422,7 +424,7 @@ where
             if matches!(line.writing, Progress::Busy | Progress::Ready) {
                 choices.push(Choice::Written(number));
             }
-            for remote in 0..self.game.remotes as u8 {
+            for remote in 0..self.model.remotes as u8 {
                 choices.push(Choice::GiveUp(number, remote, Access::Evict));
                 choices.push(Choice::GiveUp(number, remote, Access::Demote));
             }
@@ -439,8 +441,11 @@ where
                 }
             }
         }
-        for (place, (way, _)) in state.coming.iter().enumerate() {
-            if !state.coming[..place].iter().any(|(other, _)| other == way) {
+        for (place, (way, _)) in state.pending_events.iter().enumerate() {
+            if !state.pending_events[..place]
+                .iter()
+                .any(|(other, _)| other == way)
+            {
                 choices.push(Choice::Event(place));
             }
         }
@@ -451,7 +456,7 @@ where
 
     fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
         let flight = |line: Line, flight: &Flight, waited: &str| {
-            let remote = self.name_of(flight.remote);
+            let remote = self.remote_name(flight.remote);
             let message = self.message(flight.message);
             match flight.to_home {
                 true => format!("line {line}: the home takes {message} from {remote}{waited}"),
@@ -459,14 +464,14 @@ where
             }
         };
         match choice {
-            Choice::Access(thread) => match state.threads[thread].doing {
+            Choice::Access(thread) => match state.threads[thread].pending_step {
                 Some(step) => format!("thread {thread}: {step:?}"),
                 None => String::new(),
             },
             Choice::GiveUp(line, remote, access) => {
                 format!(
                     "line {line}: {} does {}",
-                    self.name_of(remote),
+                    self.remote_name(remote),
                     access.name()
                 )
             }
@@ -484,21 +489,23 @@ where
             Choice::Local(unit, place) => match state.units[unit].locals[place] {
                 (line, None) => format!("line {line}: the home takes the unlock"),
                 (line, Some(local)) => {
-                    let name = &self.game.home.locals[usize::from(local)].name;
+                    let name = &self.model.home.locals[usize::from(local)].name;
                     format!("line {line}: the home takes {name}")
                 }
             },
             Choice::Read(line, _) => format!("line {line}: the home's read ends"),
             Choice::Written(line) => format!("line {line}: the home's write ends"),
-            Choice::Event(place) => format!("{} hears {:?}", self.name, state.coming[place].1),
+            Choice::Event(place) => {
+                format!("{} hears {:?}", self.name, state.pending_events[place].1)
+            }
             Choice::Job(place) => match &state.memory[place] {
                 Job::Fetch { next, .. } => format!("{} fetches line {next}", self.name),
                 Job::Store { line, .. } => format!("{} stores line {line}", self.name),
                 Job::Words { line, what, .. } => {
                     let does = match what {
-                        OfWords::Read(_) => "reads",
-                        OfWords::Write(_) => "writes",
-                        OfWords::Update(_) => "changes",
+                        WordOperation::Read(_) => "reads",
+                        WordOperation::Write(_) => "writes",
+                        WordOperation::Update(_) => "changes",
                     };
                     format!("{} {does} words of line {line}", self.name)
                 }
@@ -510,7 +517,7 @@ where
 
 /// A state during a transition.
 struct Transition<'m, 'a, S: Scenario> {
-    of: &'m Machines<'a, S>,
+    of: &'m StaticModel<'a, S>,
     state: &'m mut State<S::Application, S::Thread>,
 }
 
@@ -550,12 +557,12 @@ where
                         None => return Ok(false),
                     },
                 };
-                if !self.home_takes(kept.0, &kept.1)? {
+                if !self.offer_message(kept.0, &kept.1)? {
                     return Ok(false);
                 }
                 let unit = &mut self.state.units[unit];
                 // A free place: defer the request that stalls the channel.
-                if unit.waiting.len() < self.of.game.waiting {
+                if unit.waiting.len() < self.of.model.waiting {
                     unit.waiting.extend(unit.head.take());
                     unit.waiting.sort();
                 }
@@ -565,8 +572,8 @@ where
             Choice::Read(line, choice) => self.memory_event(line, Cause::MemoryData(choice)),
             Choice::Written(line) => self.memory_event(line, Cause::MemoryDone),
             Choice::Event(place) => {
-                let (_, event) = self.state.coming.remove(place);
-                self.hear(event)?;
+                let (_, event) = self.state.pending_events.remove(place);
+                self.deliver_event(event)?;
                 Ok(true)
             }
             Choice::Job(place) => {
@@ -575,7 +582,7 @@ where
             }
             Choice::Timer(place) => {
                 let tag = self.state.timers.remove(place);
-                self.hear(Event::Timer { tag })?;
+                self.deliver_event(Event::Timer { tag })?;
                 Ok(true)
             }
         }
@@ -601,11 +608,11 @@ fn reaction(
     machine: &Machine,
     controller: &Controller,
     before: &Configuration,
-    occasion: Trigger,
+    trigger: Trigger,
 ) -> Result<(Outcome, Option<Reaction>), Violation> {
     let mut next = before.clone();
     let mut tables = controller;
-    match machine.step(&mut next, occasion, &mut tables) {
+    match machine.step(&mut next, trigger, &mut tables) {
         Ok(Outcome::Taken { rule, acts }) => {
             let reaction = Reaction {
                 rule,

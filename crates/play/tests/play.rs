@@ -81,7 +81,7 @@ where
         units,
         waiting,
         reads,
-        most_states: 1_000_000,
+        max_states: 1_000_000,
     })
 }
 
@@ -652,8 +652,9 @@ fn hints_keep_the_bounds_of_the_text() {
         per_message: vec![(read.expect("it is there"), bound(0))],
         ..Bounds::default()
     };
-    let hint = Steps(vec![vec![Step::Hint { line: 0 }]]);
-    let states = |bounds: &Bounds| holds(&play_under(&protocol, bounds, &hint, 1, ONE_LINE));
+    let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let states =
+        |bounds: &Bounds| holds(&play_under(&protocol, bounds, &prefetch_line, 1, ONE_LINE));
     assert_eq!(states(&none), 1);
     assert!(states(&Bounds::default()) > 1);
 }

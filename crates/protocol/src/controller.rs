@@ -461,7 +461,7 @@ pub enum HomeSet {
 
 /// Queries on sets of homes. Executors evaluate them by members; [`crate::unroll`] unrolls them home by home.
 #[derive(Clone, PartialEq, Debug)]
-pub enum OfHomes {
+pub enum HomeSetQuery {
     /// Number of homes in a set.
     Count(HomeSet),
     /// True if the home with this number is in the set.
@@ -506,7 +506,7 @@ pub enum Expression {
     /// True if two sets have different members.
     SetsDiffer(Box<Set>, Box<Set>),
     /// A query on sets of homes.
-    Homes(Box<OfHomes>),
+    Homes(Box<HomeSetQuery>),
     /// True if a condition holds for all remotes, each bound to [`Expression::Each`].
     All(Box<Expression>),
     /// True if a condition holds for some remote, bound to [`Expression::Each`].

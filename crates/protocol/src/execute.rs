@@ -209,7 +209,7 @@ pub struct Machine<'a> {
     of_each: Remotes,
     offsets: Vec<usize>,
     /// Number of slots of variables that are not registers.
-    of_lines: usize,
+    line_slot_count: usize,
     width: usize,
     /// Rules by state, sorted by event; rules of one event keep their order.
     by_state: Vec<Vec<(Event, u32)>>,
@@ -226,7 +226,7 @@ impl<'a> Machine<'a> {
         let of_each = remotes.into();
         let remotes = of_each.total();
         let mut offsets = vec![0; controller.variables.len()];
-        let (mut width, mut of_lines) = (0, 0);
+        let (mut width, mut line_slot_count) = (0, 0);
         for register in [false, true] {
             let variables = controller.variables.iter().zip(&mut offsets);
             for (variable, offset) in variables.filter(|(v, _)| v.register == register) {
@@ -234,7 +234,7 @@ impl<'a> Machine<'a> {
                 width += slots(variable.ty, remotes);
             }
             if !register {
-                of_lines = width;
+                line_slot_count = width;
             }
         }
         let mut by_state = vec![Vec::new(); controller.states.len()];
@@ -247,7 +247,7 @@ impl<'a> Machine<'a> {
             remotes,
             of_each,
             offsets,
-            of_lines,
+            line_slot_count,
             width,
             by_state,
         }
@@ -255,7 +255,7 @@ impl<'a> Machine<'a> {
 
     /// Slots of the registers, which are the same for all lines of an agent.
     pub fn registers(&self) -> std::ops::Range<usize> {
-        self.of_lines..self.width
+        self.line_slot_count..self.width
     }
 
     /// The controller that was laid out.
@@ -340,7 +340,7 @@ impl<'a> Machine<'a> {
         tables: &mut dyn Tables,
         choice: u16,
     ) -> Result<Outcome, RowError> {
-        let (of_line, registers) = configuration.slots.split_at_mut(self.of_lines);
+        let (of_line, registers) = configuration.slots.split_at_mut(self.line_slot_count);
         let registers = Registers {
             slots: registers,
             changes: None,
@@ -512,7 +512,7 @@ impl Run<'_, '_, '_> {
                 while each <= u32::from(self.machine.remotes) {
                     self.each = each as u16;
                     each = match self.eval(condition)? {
-                        0 => self.end_of_interval(condition),
+                        0 => self.interval_end(condition),
                         _ => {
                             self.body(body)?;
                             each + 1
@@ -552,7 +552,7 @@ impl Run<'_, '_, '_> {
     }
 
     fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
-        let (first, count) = self.slots_of_set(variable);
+        let (first, count) = self.set_slots(variable);
         // Adding or removing one remote changes a single word.
         let own = |set: &Set| *set == Set::Variable(variable);
         let one = match set {
@@ -590,7 +590,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// First slot and number of slots of a variable that is a set of remotes.
-    fn slots_of_set(&self, variable: VariableId) -> (usize, usize) {
+    fn set_slots(&self, variable: VariableId) -> (usize, usize) {
         let first = self.machine.slot(variable.0);
         (first, words(self.machine.remotes))
     }
@@ -735,7 +735,7 @@ impl Run<'_, '_, '_> {
                 }
             }
             Set::Variable(variable) => {
-                let (first, count) = self.slots_of_set(*variable);
+                let (first, count) = self.set_slots(*variable);
                 members = Members::of(self.values.of(first, count));
             }
             Set::Field(field) => members = Members::of(&[self.field(*field)?]),
@@ -749,7 +749,7 @@ impl Run<'_, '_, '_> {
     fn count(&mut self, set: &Set) -> Result<u32, Fault> {
         Ok(match set {
             Set::Variable(variable) => {
-                let (first, count) = self.slots_of_set(*variable);
+                let (first, count) = self.set_slots(*variable);
                 ones(self.values.of(first, count))
             }
             Set::Union(all, one) if matches!(**one, Set::Singleton(_)) => {
@@ -786,7 +786,7 @@ impl Run<'_, '_, '_> {
                 own.is_some() && own == remote
             }
             Set::Variable(variable) => {
-                let (first, count) = self.slots_of_set(*variable);
+                let (first, count) = self.set_slots(*variable);
                 let slots = self.values.of(first, count);
                 remote.is_some_and(|remote| is_in(slots, remote))
             }
@@ -807,7 +807,7 @@ impl Run<'_, '_, '_> {
             Expression::None => 0,
             Expression::Own | Expression::Sender => {
                 if let Some(changes) = &mut self.values.registers.changes {
-                    changes.asks_who = true;
+                    changes.is_identity_dependent = true;
                 }
                 one_more(match expression {
                     Expression::Own => self.occasion.own,
@@ -856,7 +856,7 @@ impl Run<'_, '_, '_> {
                 all = false;
                 break;
             }
-            each = self.end_of_interval(condition);
+            each = self.interval_end(condition);
         }
         self.each = outer;
         Ok(all)

@@ -130,7 +130,7 @@ pub struct Network {
 
 impl Network {
     /// Largest capacity that a file may state.
-    pub const MOST_CAPACITY: u16 = 64;
+    pub const MAX_CAPACITY: u16 = 64;
 
     /// Returns true if an input queue has room for one more message, besides those in flight to its receiver.
     pub fn has_room(&self, in_flight: usize) -> bool {
@@ -243,7 +243,7 @@ pub struct Bound {
 impl Bounds {
     /// Returns true if an agent may start an access that sends these messages: none would exceed its bound. `in_flight`
     /// counts messages of a type in flight between the agent and the home, for the line.
-    pub fn let_begin(
+    pub fn can_start_access(
         &self,
         sends: impl Fn(MessageId) -> bool,
         in_flight: impl Fn(MessageId) -> usize,
@@ -256,13 +256,13 @@ impl Bounds {
     /// Describes the violated bound if this many messages from or to one remote are in flight for one line.
     pub fn exceeded(&self, in_flight: usize) -> Option<String> {
         let bound = self.in_flight?;
-        (in_flight > usize::from(bound.limit)).then(|| bound.excess())
+        (in_flight > usize::from(bound.limit)).then(|| bound.violation_name())
     }
 }
 
 impl Bound {
     /// Name of a violation of [`Bounds::in_flight`], the same in every check that finds it.
-    pub fn excess(&self) -> String {
+    pub fn violation_name(&self) -> String {
         format!("more than {} in flight", counted(self.limit, "message"))
     }
 }
@@ -272,9 +272,9 @@ impl Bound {
 pub struct System {
     /// Name after the keyword `system`.
     pub name: String,
-    /// Number of caching agents of each kind, 1 to [`System::MOST_REMOTES`] in total.
+    /// Number of caching agents of each kind, 1 to [`System::MAX_REMOTES`] in total.
     pub remotes: Remotes,
-    /// Number of lines, 1 to [`System::MOST_LINES`].
+    /// Number of lines, 1 to [`System::MAX_LINES`].
     pub lines: u8,
     /// True if the home's memory has a backing permission of an outer level (`parent any`). It changes over time, as
     /// if a cache backed the home.
@@ -289,9 +289,9 @@ pub struct System {
 
 impl System {
     /// Maximum number of caching agents of any system, checked or simulated.
-    pub const MOST_REMOTES: u8 = 8;
+    pub const MAX_REMOTES: u8 = 8;
     /// Maximum number of lines of a checked system.
-    pub const MOST_LINES: u8 = 4;
+    pub const MAX_LINES: u8 = 4;
 
     /// Creates a system that overrides no size of the file.
     pub fn new(name: String, remotes: impl Into<Remotes>, lines: u8) -> System {
@@ -365,12 +365,12 @@ impl Protocol {
         let every = |s: &Statement| matches!(s, Statement::Every { .. });
         let every = self.remote.rules.iter().any(|row| row.says(&every));
         let every = every.then_some("rows that change every line");
-        self.has_in_common().or(every)
+        self.line_coupling().or(every)
     }
 
     /// As [`Protocol::joins_lines`], without rows that change every line: state, messages or networks that belong to no
     /// single line, or several homes.
-    pub fn has_in_common(&self) -> Option<&'static str> {
+    pub fn line_coupling(&self) -> Option<&'static str> {
         let home = match &self.home {
             Home::Controller(home) => Some(home),
             Home::Policy(_) => None,
@@ -396,7 +396,7 @@ impl Protocol {
     /// check one line.
     pub fn blocks_across_lines(&self) -> Option<&'static str> {
         let mut orders = self.orders.iter().zip(&self.per_line);
-        let stalls = orders.any(|(order, &per_line)| !per_line && self.stalls_in(order));
+        let stalls = orders.any(|(order, &per_line)| !per_line && self.can_stall(order));
         let stalls = stalls.then_some("orders over all lines, in which messages stall,");
         self.joins_lines().or(stalls)
     }
@@ -404,7 +404,7 @@ impl Protocol {
     /// Returns true if a message of an order may wait at its receiver: a row stalls it, a row sends a message whose
     /// number is bounded, or it stays behind a message of another order. A constructed home stalls messages that it
     /// cannot serve at once.
-    fn stalls_in(&self, order: &[ChannelId]) -> bool {
+    fn can_stall(&self, order: &[ChannelId]) -> bool {
         let in_order = |message: MessageId| order.contains(&self.message(message).channel);
         let bounded = |statement: &Statement| match statement {
             Statement::Send { message, .. } => {
@@ -470,7 +470,7 @@ impl Protocol {
         behind.map_or(&[], |behind| &behind.earlier)
     }
     /// Returns true if some message stays behind this one.
-    pub fn goes_before(&self, id: MessageId) -> bool {
+    pub fn has_ordered_followers(&self, id: MessageId) -> bool {
         self.behind
             .iter()
             .any(|behind| behind.earlier.contains(&id))

@@ -12,7 +12,7 @@ cohkit_base::index!(
 );
 
 /// Maximum number of kinds of remotes in a protocol.
-pub const MOST_KINDS: usize = 8;
+pub const MAX_KINDS: usize = 8;
 
 /// A kind of caching agent.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,15 +28,15 @@ pub struct Kind {
 /// Number of remotes of each kind in a system, in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remotes {
-    counts: [u16; MOST_KINDS],
+    counts: [u16; MAX_KINDS],
     kinds: u8,
 }
 
 impl Remotes {
-    /// Creates the numbers from one count per kind; `None` for more than [`MOST_KINDS`] kinds, or more than 65,535
+    /// Creates the numbers from one count per kind; `None` for more than [`MAX_KINDS`] kinds, or more than 65,535
     /// remotes.
     pub fn new(of_each: &[u16]) -> Option<Remotes> {
-        let mut counts = [0; MOST_KINDS];
+        let mut counts = [0; MAX_KINDS];
         counts.get_mut(..of_each.len())?.copy_from_slice(of_each);
         of_each
             .iter()
@@ -86,7 +86,7 @@ impl Remotes {
 /// Creates this many remotes of a single kind.
 impl From<u16> for Remotes {
     fn from(count: u16) -> Remotes {
-        let mut counts = [0; MOST_KINDS];
+        let mut counts = [0; MAX_KINDS];
         counts[0] = count;
         Remotes { counts, kinds: 1 }
     }

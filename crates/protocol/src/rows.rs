@@ -4,7 +4,7 @@
 //! operations) are written in the same style.
 
 use crate::controller::{
-    Controller, Effect, Event, Expression, HomeSet, OfHomes, Operator, Rule, Set, Statement,
+    Controller, Effect, Event, Expression, HomeSet, HomeSetQuery, Operator, Rule, Set, Statement,
     Target, Value,
 };
 use crate::execute::Fault;
@@ -300,7 +300,7 @@ impl Words<'_> {
     }
 
     /// Renders an expression, in parentheses if it binds no tighter than its context.
-    fn within(&self, expression: &Expression, surroundings: u8) -> String {
+    fn within(&self, expression: &Expression, context_precedence: u8) -> String {
         use Operator::*;
         let (text, binding) = match expression {
             Expression::Constant(value) => (value.to_string(), 9),
@@ -319,12 +319,12 @@ impl Words<'_> {
             }
             Expression::Count(set) => (format!("count({})", self.set(set, 0)), 9),
             Expression::Homes(of) => match &**of {
-                OfHomes::Count(set) => (format!("count({})", self.homes(set, 0)), 9),
-                OfHomes::In(home, set) => (
+                HomeSetQuery::Count(set) => (format!("count({})", self.homes(set, 0)), 9),
+                HomeSetQuery::In(home, set) => (
                     format!("{} in {}", self.within(home, 4), self.homes(set, 4)),
                     4,
                 ),
-                OfHomes::Equal(a, b) => {
+                HomeSetQuery::Equal(a, b) => {
                     let (a, b) = (self.homes(a, 4), self.homes(b, 4));
                     (format!("{a} == {b}"), 4)
                 }
@@ -368,7 +368,7 @@ impl Words<'_> {
                 )
             }
         };
-        if binding > surroundings {
+        if binding > context_precedence {
             text
         } else {
             format!("({text})")
@@ -376,7 +376,7 @@ impl Words<'_> {
     }
 
     /// Renders a set, in parentheses if it binds no tighter than its context.
-    fn set(&self, set: &Set, surroundings: u8) -> String {
+    fn set(&self, set: &Set, context_precedence: u8) -> String {
         let (sign, left, right) = match set {
             Set::Empty => return "{}".to_string(),
             Set::All(kind) => return self.protocol.kinds[kind.index()].name.clone(),
@@ -386,11 +386,16 @@ impl Words<'_> {
             Set::Union(left, right) => ("+", left, right),
             Set::Difference(left, right) => ("-", left, right),
         };
-        joined(self.set(left, 4), sign, self.set(right, 5), surroundings)
+        joined(
+            self.set(left, 4),
+            sign,
+            self.set(right, 5),
+            context_precedence,
+        )
     }
 
     /// Renders a set of homes, in parentheses if it binds no tighter than its context.
-    fn homes(&self, set: &HomeSet, surroundings: u8) -> String {
+    fn homes(&self, set: &HomeSet, context_precedence: u8) -> String {
         let (sign, left, right) = match set {
             HomeSet::Empty => return "{}".to_string(),
             HomeSet::Singleton(home) => return format!("{{ {} }}", self.expression(home)),
@@ -402,7 +407,7 @@ impl Words<'_> {
             self.homes(left, 4),
             sign,
             self.homes(right, 5),
-            surroundings,
+            context_precedence,
         )
     }
 
@@ -419,8 +424,8 @@ impl Words<'_> {
 }
 
 /// Joins two sets by an operator, in parentheses if that binds no tighter than its context.
-fn joined(left: String, sign: &str, right: String, surroundings: u8) -> String {
-    match surroundings < 5 {
+fn joined(left: String, sign: &str, right: String, context_precedence: u8) -> String {
+    match context_precedence < 5 {
         true => format!("{left} {sign} {right}"),
         false => format!("({left} {sign} {right})"),
     }

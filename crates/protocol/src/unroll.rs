@@ -4,7 +4,7 @@
 //! of truth values. This module defines the meaning of rows in models, once for all of them.
 
 use crate::controller::{
-    Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value, Variable,
+    Expression, HomeSet, HomeSetQuery, Operator, Set, Statement, Target, Value, Variable,
 };
 use crate::terms::{IndexDomain, Type, VariableId};
 
@@ -14,10 +14,10 @@ pub struct Homes(pub u16);
 
 impl Homes {
     /// Unrolls a query on sets of homes into an expression over single homes.
-    pub fn expression(self, of: &OfHomes) -> Expression {
+    pub fn expression(self, of: &HomeSetQuery) -> Expression {
         match of {
-            OfHomes::Count(set) => fold(Operator::Add, self.members(set)),
-            OfHomes::In(home, set) => {
+            HomeSetQuery::Count(set) => fold(Operator::Add, self.members(set)),
+            HomeSetQuery::In(home, set) => {
                 let members = (0..).zip(self.members(set));
                 let both = members.map(|(number, member)| {
                     let same = is_home(home, number);
@@ -25,7 +25,7 @@ impl Homes {
                 });
                 fold(Operator::Or, both.collect())
             }
-            OfHomes::Equal(a, b) => {
+            HomeSetQuery::Equal(a, b) => {
                 let pairs = self.members(a).into_iter().zip(self.members(b));
                 let same = pairs
                     .map(|(a, b)| Expression::Binary(Operator::Equal, Box::new(a), Box::new(b)));
@@ -112,16 +112,16 @@ impl Homes {
                 fields: (fields.iter())
                     .map(|field| match field {
                         Value::Single(value, ty) => Value::Single(here(value), *ty),
-                        Value::Set(set) => Value::Set(self.put_in_set(set, home)),
+                        Value::Set(set) => Value::Set(self.unroll_set(set, home)),
                     })
                     .collect(),
             },
             Statement::Assign(variable, value) => Statement::Assign(*variable, here(value)),
             Statement::AssignSet(variable, set) => {
-                Statement::AssignSet(*variable, self.put_in_set(set, home))
+                Statement::AssignSet(*variable, self.unroll_set(set, home))
             }
             Statement::Choose(variable, set) => {
-                Statement::Choose(*variable, self.put_in_set(set, home))
+                Statement::Choose(*variable, self.unroll_set(set, home))
             }
             Statement::AssignElement(variable, at, value) => {
                 Statement::AssignElement(*variable, all(at), here(value))
@@ -150,9 +150,9 @@ impl Homes {
             }
             Expression::Homes(of) => self.put(&self.expression(of), home),
             Expression::Table(table, index) => Expression::Table(*table, one(index)),
-            Expression::Count(set) => Expression::Count(Box::new(self.put_in_set(set, home))),
+            Expression::Count(set) => Expression::Count(Box::new(self.unroll_set(set, home))),
             Expression::In(remote, set) => {
-                Expression::In(one(remote), Box::new(self.put_in_set(set, home)))
+                Expression::In(one(remote), Box::new(self.unroll_set(set, home)))
             }
             Expression::Not(inner) => Expression::Not(one(inner)),
             Expression::Round(number, size) => Expression::Round(one(number), *size),
@@ -161,8 +161,8 @@ impl Homes {
         }
     }
 
-    fn put_in_set(self, set: &Set, home: u16) -> Set {
-        let one = |set: &Set| Box::new(self.put_in_set(set, home));
+    fn unroll_set(self, set: &Set, home: u16) -> Set {
+        let one = |set: &Set| Box::new(self.unroll_set(set, home));
         match set {
             Set::Singleton(remote) => Set::Singleton(Box::new(self.put(remote, home))),
             Set::Union(a, b) => Set::Union(one(a), one(b)),

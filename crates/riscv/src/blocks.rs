@@ -10,7 +10,7 @@ const PLACES: usize = 1 << 14;
 /// Maximum instructions per block.
 const LONGEST: usize = 64;
 /// Maximum decoded instructions. The cache is emptied when it exceeds this.
-const KEPT: usize = 1 << 18;
+const MAX_CACHED_INSTRUCTIONS: usize = 1 << 18;
 
 /// A straight-line sequence of instructions.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn invalidate_blocks(&mut self) {
         self.places.fill(NOWHERE);
         self.insts.clear();
     }
@@ -67,8 +67,8 @@ impl Blocks {
 
     #[cold]
     fn read<M: Memory>(&mut self, hart: &mut Hart, memory: &mut M) -> Result<Block, Stop> {
-        if self.insts.len() > KEPT {
-            self.forget();
+        if self.insts.len() > MAX_CACHED_INSTRUCTIONS {
+            self.invalidate_blocks();
         }
         let (start, mut at) = (self.insts.len(), hart.pc);
         let mut inst = hart.fetch(at, memory)?;
@@ -95,7 +95,7 @@ impl Blocks {
 /// Functional engine: executes as fast as possible, without time.
 ///
 /// Decoded instructions are kept until the core executes `fence.i`. If code changes in another way, the caller must
-/// call [`Fast::forget`].
+/// call [`Fast::invalidate_blocks`].
 #[derive(Clone, Debug, Default)]
 pub struct Fast {
     blocks: Blocks,
@@ -103,8 +103,8 @@ pub struct Fast {
 
 impl Fast {
     /// Drops all decoded instructions.
-    pub fn forget(&mut self) {
-        self.blocks.forget();
+    pub fn invalidate_blocks(&mut self) {
+        self.blocks.invalidate_blocks();
     }
 
     /// Executes at most `most` instructions, or those before a stop. Returns their number and the reason of the stop.
@@ -137,7 +137,7 @@ impl Fast {
                 return (done, end);
             }
             if block.last().is_some_and(|last| last.op == Op::FenceI) {
-                self.blocks.forget();
+                self.blocks.invalidate_blocks();
             }
         }
         (done, Ok(()))

@@ -9,7 +9,7 @@
 //! - 3, the ranges granted when the program is spawned: 0 and 0.
 //!
 //! [`verify`] checks everything that is static in the file. Pointers and targets of indirect jumps are not known before
-//! the program runs: [`crate::Confined`] faults on illegal ones.
+//! the program runs: [`crate::Sandbox`] faults on illegal ones.
 
 use crate::decode::{Decoder, Inst};
 use crate::elf::{self, Image, Segment};
@@ -75,7 +75,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-fn nowhere(reason: impl Into<String>) -> Refusal {
+fn file_refusal(reason: impl Into<String>) -> Refusal {
     Refusal {
         at: None,
         name: None,
@@ -86,7 +86,7 @@ fn nowhere(reason: impl Into<String>) -> Refusal {
 fn at(at: u64, reason: impl Into<String>) -> Refusal {
     Refusal {
         at: Some(at),
-        ..nowhere(reason)
+        ..file_refusal(reason)
     }
 }
 
@@ -141,7 +141,7 @@ impl Manifest {
     /// Rejects a manifest that requests resources that are not granted.
     fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
-            return Err(nowhere(format!(
+            return Err(file_refusal(format!(
                 "the manifest wants pipe {pipe}, which it is not given"
             )));
         }
@@ -166,8 +166,8 @@ impl Manifest {
 /// # Errors
 /// The first violated rule, with its address.
 pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(nowhere)?;
-    let manifest = Manifest::read(file).map_err(nowhere)?;
+    let image = Image::read(file).map_err(file_refusal)?;
+    let manifest = Manifest::read(file).map_err(file_refusal)?;
     manifest.compare(grant)?;
     let named = |refusal: Refusal| Refusal {
         name: refusal
@@ -183,8 +183,8 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
 
 /// Reads a program and its manifest without verifying them.
 pub fn unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(nowhere)?;
-    Ok((image, Manifest::read(file).map_err(nowhere)?))
+    let image = Image::read(file).map_err(file_refusal)?;
+    Ok((image, Manifest::read(file).map_err(file_refusal)?))
 }
 
 /// Returns the program without symbols and line tables, as it is sent to a core: segments and manifest.
@@ -216,7 +216,14 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     for segment in segments {
         let rights = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
         let (at, length) = put(segment.bytes);
-        let words: Vec<u8> = doubles(&[at, segment.at, segment.put_at, length, segment.length, 1]);
+        let words: Vec<u8> = doubles(&[
+            at,
+            segment.at,
+            segment.load_address,
+            length,
+            segment.length,
+            1,
+        ]);
         headers.extend([1_u32.to_le_bytes(), rights.to_le_bytes()].as_flattened());
         headers.extend(words);
     }
@@ -256,7 +263,7 @@ fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refus
     let stack = private.end.checked_sub(manifest.stack);
     let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
     let Some(stack) = stack else {
-        return Err(nowhere(format!(
+        return Err(file_refusal(format!(
             "the manifest wants a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
             manifest.stack, private.start, private.end
         )));

@@ -14,7 +14,7 @@ pub struct Segment<'a> {
     pub at: u64,
     /// Load address on a machine without an operating system (`p_paddr`). If it differs, the program copies the segment
     /// itself.
-    pub put_at: u64,
+    pub load_address: u64,
     /// Length in memory, in bytes. Neither start address plus length exceeds the last address.
     pub length: u64,
     /// Initial contents. The remaining bytes of the segment are zero.
@@ -80,9 +80,9 @@ impl<'a> Image<'a> {
                 PT_LOAD if length > 0 => {
                     let bytes = part.data(endian, file);
                     let bytes = bytes.map_err(|()| format!("the segment at {at:#x} is cut off"))?;
-                    let put_at = part.p_paddr(endian);
+                    let load_address = part.p_paddr(endian);
                     let fits = |at: u64| at.checked_add(length).is_some();
-                    if bytes.len() as u64 > length || !fits(at) || !fits(put_at) {
+                    if bytes.len() as u64 > length || !fits(at) || !fits(load_address) {
                         return Err(format!(
                             "the segment at {at:#x} does not fit in its {length} bytes"
                         ));
@@ -91,7 +91,7 @@ impl<'a> Image<'a> {
                     let (writable, executable) = (flags.contains(PF_W), flags.contains(PF_X));
                     segments.push(Segment {
                         at,
-                        put_at,
+                        load_address,
                         length,
                         bytes,
                         writable,

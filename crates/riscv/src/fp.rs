@@ -80,7 +80,7 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
     let x = register(inst.rs1);
     let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|number| unbox(format, register(number)));
     let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
-    if let Some(number) = by_host(inst, [a, b, c], mode, *flags) {
+    if let Some(number) = compute_on_host(inst, [a, b, c], mode, *flags) {
         r[usize::from(inst.rd & 63)] = boxed(format, number);
         return Some(());
     }
@@ -126,7 +126,7 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
 /// divided by zero, and the result neither overflowed nor was tiny. Only the inexact flag may be missing, so it must
 /// already be raised.
 #[inline]
-fn by_host(inst: &Inst, operands: [u64; 3], mode: Rounding, flags: u8) -> Option<u64> {
+fn compute_on_host(inst: &Inst, operands: [u64; 3], mode: Rounding, flags: u8) -> Option<u64> {
     if mode != Rounding::NearestEven || flags & INEXACT == 0 {
         return None;
     }

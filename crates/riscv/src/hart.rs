@@ -46,7 +46,7 @@ impl Fill {
 
 /// Instruction, or first half of one, fetched by a stalled step. It is kept so that the retry does not fetch it again.
 #[derive(Clone, Copy, Debug)]
-enum Begun {
+enum StalledFetch {
     Nothing,
     Half(u64, u16),
     Whole(u64, Inst),
@@ -64,9 +64,9 @@ pub struct Hart {
     pub csrs: Csrs,
     /// Stack limits: an addition to the stack pointer that moves it below one of them raises a stack overflow. Set by
     /// the loader, which knows the stack layout.
-    pub stack_ends: [u64; 2],
+    pub stack_limits: [u64; 2],
     /// Last indirect jump: (source, target) addresses.
-    jumped: Option<(u64, u64)>,
+    last_indirect_jump: Option<(u64, u64)>,
     /// Number of counter reads so far. Counter values depend on time.
     counter_reads: u64,
     /// `x` registers (0 to 31) and `f` registers (32 to 63).
@@ -74,7 +74,7 @@ pub struct Hart {
     /// Bit set of registers with an outstanding load or atomic access; `fills` holds the extension of each.
     late: u64,
     fills: [Fill; 64],
-    begun: Begun,
+    begun: StalledFetch,
     decoder: Decoder,
     /// Bits of a jump target that must be zero.
     misaligned: u64,
@@ -101,13 +101,13 @@ impl Hart {
         Hart {
             pc: 0,
             csrs: Csrs::new(number, misa),
-            stack_ends: [0; 2],
-            jumped: None,
+            stack_limits: [0; 2],
+            last_indirect_jump: None,
             counter_reads: 0,
             r: [0; 64],
             late: 0,
             fills: [Fill::Unsigned; 64],
-            begun: Begun::Nothing,
+            begun: StalledFetch::Nothing,
             decoder: Decoder::new(extensions),
             misaligned: if extensions.has(C) { 0 } else { 2 },
         }
@@ -165,13 +165,13 @@ impl Hart {
 
     /// Address of the indirect jump that led to `pc`, if the last indirect jump targeted `pc`.
     pub fn jumped_from(&self) -> Option<u64> {
-        let (from, to) = self.jumped?;
+        let (from, to) = self.last_indirect_jump?;
         (to == self.pc).then_some(from)
     }
 
     /// Enters the handler of an exception.
     pub fn trap(&mut self, exception: Exception) {
-        self.begun = Begun::Nothing;
+        self.begun = StalledFetch::Nothing;
         self.pc = self.csrs.enter(exception.cause(), false, self.pc);
     }
 
@@ -180,7 +180,7 @@ impl Hart {
     pub fn interrupt(&mut self) -> bool {
         let number = self.csrs.interrupt();
         if let Some(number) = number {
-            self.begun = Begun::Nothing;
+            self.begun = StalledFetch::Nothing;
             self.pc = self.csrs.enter((number, 0), true, self.pc);
         }
         number.is_some()
@@ -198,7 +198,7 @@ impl Hart {
             return Err(Exception::MisalignedFetch(at).into());
         }
         let first = match self.begun {
-            Begun::Half(begun, first) if begun == at => first,
+            StalledFetch::Half(begun, first) if begun == at => first,
             _ => half(at)?,
         };
         let mut word = u32::from(first);
@@ -206,8 +206,8 @@ impl Hart {
             let second = half(at.wrapping_add(2));
             // Keep the first half only while the second half waits: after an exception, memory may have changed.
             self.begun = match second {
-                Err(Stop::Wait) => Begun::Half(at, first),
-                _ => Begun::Nothing,
+                Err(Stop::Wait) => StalledFetch::Half(at, first),
+                _ => StalledFetch::Nothing,
             };
             word |= u32::from(second?) << 16;
         }
@@ -218,14 +218,14 @@ impl Hart {
     /// Executes the next instruction.
     pub fn step<M: Memory>(&mut self, memory: &mut M) -> Result<(), Stop> {
         let inst = match self.begun {
-            Begun::Whole(at, inst) if at == self.pc => inst,
+            StalledFetch::Whole(at, inst) if at == self.pc => inst,
             _ => self.fetch(self.pc, memory)?,
         };
-        self.begun = Begun::Nothing;
+        self.begun = StalledFetch::Nothing;
         let done = self.execute(&inst, memory);
         match done {
             Ok(()) => self.count(1),
-            Err(Stop::Wait) => self.begun = Begun::Whole(self.pc, inst),
+            Err(Stop::Wait) => self.begun = StalledFetch::Whole(self.pc, inst),
             Err(Stop::Exception(_)) => {}
         }
         done
@@ -275,7 +275,7 @@ impl Hart {
                 let target = if inst.op == Jal {
                     self.pc.wrapping_add(imm)
                 } else {
-                    self.jumped = Some((self.pc, at & !1));
+                    self.last_indirect_jump = Some((self.pc, at & !1));
                     at & !1
                 };
                 self.jump(target)?;
@@ -313,7 +313,11 @@ impl Hart {
     /// stacks by moves and loads, which this check does not cover.
     #[inline(always)]
     fn check_stack(&self, from: u64, to: u64) -> Result<(), Stop> {
-        match self.stack_ends.iter().any(|end| to < *end && *end <= from) {
+        match self
+            .stack_limits
+            .iter()
+            .any(|end| to < *end && *end <= from)
+        {
             true => Err(Exception::StackOverflow(to).into()),
             false => Ok(()),
         }
@@ -377,7 +381,7 @@ impl Hart {
             }
             FenceI => {
                 // Discard a first half that waits for its second half.
-                self.begun = Begun::Nothing;
+                self.begun = StalledFetch::Nothing;
                 stored(self.pc, memory.fence_i())?
             }
             Ecall if self.csrs.mode == Mode::User => return Err(Exception::UserCall.into()),

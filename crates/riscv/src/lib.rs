@@ -4,7 +4,7 @@
 //! [`Timed`] adds an in-order pipeline with a cost per kind of instruction. All three compute the same results.
 //!
 //! [`Paged`] adds virtual addresses, [`map`] an address map, and [`Shared`] shares one memory among several cores.
-//! [`elf`] reads programs. [`channel`] verifies untrusted programs, [`Confined`] restricts them to their grants, and
+//! [`elf`] reads programs. [`channel`] verifies untrusted programs, [`Sandbox`] restricts them to their grants, and
 //! [`system`] serves their calls.
 //!
 //! The crate does not know coherence, caches, host files or any other crate of the workspace. A core calls a
@@ -53,7 +53,7 @@ pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, HartState, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 pub use paged::{Page, PageSize, Paged, Pages};
-pub use sandbox::Confined;
+pub use sandbox::Sandbox;
 pub use shared::{Port, Shared};
 pub use table::{Extension, Extensions, Op};
 pub use timed::{Cost, Latencies, Timed, TimedMemory};

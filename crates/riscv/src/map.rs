@@ -34,7 +34,7 @@ pub struct Region {
     /// Kind of the region.
     pub kind: Kind,
     /// Extra latency of each load and store in this region, in cycles.
-    pub longer: u64,
+    pub extra_latency: u64,
 }
 
 /// Memory that is notified of the region of each access.
@@ -53,7 +53,7 @@ pub struct Mapped<M> {
     /// Index of the region of the last access.
     last: usize,
     /// Extra latency of the last access, in cycles.
-    longer: u64,
+    extra_latency: u64,
 }
 
 impl<M> Mapped<M> {
@@ -84,7 +84,7 @@ impl<M> Mapped<M> {
             memory,
             regions,
             last: 0,
-            longer: 0,
+            extra_latency: 0,
         })
     }
 
@@ -123,7 +123,7 @@ impl<M: Regional> Mapped<M> {
         if !allowed(region.kind) {
             return None;
         }
-        self.longer = region.longer;
+        self.extra_latency = region.extra_latency;
         self.memory.region(region);
         Some(region.to + (at - region.at))
     }
@@ -217,12 +217,12 @@ impl<M: Regional> Memory for Mapped<M> {
 
 impl<M: Regional> TimedMemory for Mapped<M> {
     fn at(&mut self, cycle: u64) {
-        self.longer = 0;
+        self.extra_latency = 0;
         self.memory.at(cycle);
     }
 
-    fn longer(&mut self) -> u64 {
-        self.memory.longer() + std::mem::take(&mut self.longer)
+    fn extra_latency(&mut self) -> u64 {
+        self.memory.extra_latency() + std::mem::take(&mut self.extra_latency)
     }
 
     fn by(&mut self, pc: u64) {

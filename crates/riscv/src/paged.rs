@@ -101,14 +101,14 @@ pub struct Pages {
     runs: BTreeMap<u64, Run>,
     /// TLB entries: page, and value of `turns` at its last use. `last` is the index of the entry used last, or
     /// no valid index.
-    buffer: Vec<(Page, u64)>,
+    tlb: Vec<(Page, u64)>,
     last: usize,
     turns: u64,
     places: usize,
     /// Latency of a page walk after a TLB miss, in cycles.
     walk: u64,
     /// Delay of the current access due to a TLB miss, in cycles.
-    later: u64,
+    access_delay: u64,
     /// Accesses with a valid translation that memory did not stall, and accesses that missed the TLB.
     accesses: u64,
     misses: u64,
@@ -168,16 +168,16 @@ impl Pages {
     /// run. The caller must also invalidate engines that keep decoded instructions.
     pub fn unmap(&mut self, at: u64) -> Option<Page> {
         let run = self.runs.remove(&at)?;
-        self.buffer
+        self.tlb
             .retain(|(page, _)| !(run.first.at..=run.last).contains(&page.at));
         // Entries have moved: none counts as the one used last until the next access.
-        self.last = self.buffer.len();
+        self.last = self.tlb.len();
         Some(run.first)
     }
 
     /// Invalidates all TLB entries.
     pub fn flush(&mut self) {
-        self.buffer.clear();
+        self.tlb.clear();
     }
 
     /// Number of TLB misses.
@@ -197,15 +197,15 @@ impl Pages {
     }
 
     /// Page that maps an address, if it is in the TLB. Neither fills the TLB nor updates the replacement order.
-    fn buffered(&self, at: u64) -> Option<&Page> {
-        let mut pages = self.buffer.iter().map(|(page, _)| page);
+    fn find_in_tlb(&self, at: u64) -> Option<&Page> {
+        let mut pages = self.tlb.iter().map(|(page, _)| page);
         pages.find(|page| page.holds(at))
     }
 
     /// Page that maps an address, through the TLB. A miss fills the TLB and delays the access by the page walk.
     #[inline(always)]
     fn find(&mut self, at: u64) -> Option<Page> {
-        match self.buffer.get(self.last) {
+        match self.tlb.get(self.last) {
             Some((page, _)) if page.holds(at) => Some(*page),
             _ => self.turn(at),
         }
@@ -214,31 +214,31 @@ impl Pages {
     /// Looks up an address that is not in the entry used last.
     #[inline(never)]
     fn turn(&mut self, at: u64) -> Option<Page> {
-        let place = self.buffer.iter().position(|(page, _)| page.holds(at));
+        let place = self.tlb.iter().position(|(page, _)| page.holds(at));
         self.last = match place {
             Some(place) => place,
             None => {
                 let page = self.page(at)?;
                 self.misses += 1;
-                self.later = self.walk;
+                self.access_delay = self.walk;
                 self.put(page)
             }
         };
         self.turns += 1;
-        let (page, turn) = self.buffer.get_mut(self.last)?;
+        let (page, turn) = self.tlb.get_mut(self.last)?;
         *turn = self.turns;
         Some(*page)
     }
 
     /// Inserts a page into a free entry, or replaces the least recently used one. Returns the index.
     fn put(&mut self, page: Page) -> usize {
-        if self.buffer.len() < self.places {
-            self.buffer.push((page, 0));
-            return self.buffer.len() - 1;
+        if self.tlb.len() < self.places {
+            self.tlb.push((page, 0));
+            return self.tlb.len() - 1;
         }
-        let turns = self.buffer.iter().map(|(_, turn)| turn).enumerate();
+        let turns = self.tlb.iter().map(|(_, turn)| turn).enumerate();
         let (oldest, _) = turns.min_by_key(|(_, turn)| **turn).unwrap_or((0, &0));
-        self.buffer[oldest].0 = page;
+        self.tlb[oldest].0 = page;
         oldest
     }
 }
@@ -280,15 +280,15 @@ impl<M: TimedMemory> Paged<M> {
         if offset + length > page.size.bytes() {
             return Err(Reply::Misaligned);
         }
-        if self.pages.later > 0 {
-            self.memory.at(self.now + self.pages.later);
+        if self.pages.access_delay > 0 {
+            self.memory.at(self.now + self.pages.access_delay);
         }
         Ok(page.to + offset)
     }
 
     /// Counts an access. A stalled access is retried, and counts once.
     #[inline(always)]
-    fn counted<T>(&mut self, reply: Reply<T>) -> Reply<T> {
+    fn count_access<T>(&mut self, reply: Reply<T>) -> Reply<T> {
         self.pages.accesses += u64::from(!matches!(reply, Reply::Wait));
         reply
     }
@@ -318,14 +318,14 @@ impl<M: TimedMemory> Memory for Paged<M> {
     fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
         let at = translated!(self.translate(at, size as u64, Use::Read));
         let reply = self.memory.load(at, size, to);
-        self.counted(reply)
+        self.count_access(reply)
     }
 
     #[inline(always)]
     fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
         let at = translated!(self.translate(at, size as u64, Use::Write));
         let reply = self.memory.store(at, size, value);
-        self.counted(reply)
+        self.count_access(reply)
     }
 
     fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
@@ -333,7 +333,7 @@ impl<M: TimedMemory> Memory for Paged<M> {
         let what = if reads { Use::Read } else { Use::Write };
         let at = translated!(self.translate(at, amo.size as u64, what));
         let reply = self.memory.amo(at, amo, to);
-        self.counted(reply)
+        self.count_access(reply)
     }
 
     fn fence(&mut self, fence: Fence) -> Reply<()> {
@@ -347,13 +347,13 @@ impl<M: TimedMemory> Memory for Paged<M> {
     fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
         let at = translated!(self.translate(at, 1, Use::Manage));
         let reply = self.memory.cbo(at, what);
-        self.counted(reply)
+        self.count_access(reply)
     }
 
     fn prefetch(&mut self, at: u64, what: Prefetch) {
         let page = match what {
             Prefetch::Execute => self.pages.page(at),
-            Prefetch::Read | Prefetch::Write => self.pages.buffered(at).copied(),
+            Prefetch::Read | Prefetch::Write => self.pages.find_in_tlb(at).copied(),
         };
         let needs = match what {
             Prefetch::Execute => Use::Execute,
@@ -370,17 +370,17 @@ impl<M: TimedMemory> TimedMemory for Paged<M> {
     #[inline(always)]
     fn at(&mut self, cycle: u64) {
         self.now = cycle;
-        self.pages.later = 0;
+        self.pages.access_delay = 0;
         self.memory.at(cycle);
     }
 
     #[inline(always)]
-    fn later(&mut self) -> u64 {
-        self.pages.later + self.memory.later()
+    fn access_delay(&mut self) -> u64 {
+        self.pages.access_delay + self.memory.access_delay()
     }
 
-    fn longer(&mut self) -> u64 {
-        self.memory.longer()
+    fn extra_latency(&mut self) -> u64 {
+        self.memory.extra_latency()
     }
 
     fn by(&mut self, pc: u64) {

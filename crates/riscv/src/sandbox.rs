@@ -21,13 +21,13 @@ struct Place {
 ///
 /// Invalidating a block flushes it instead, as machine mode may configure: the block may hold data of other programs.
 #[derive(Clone, Debug)]
-pub struct Confined<M> {
+pub struct Sandbox<M> {
     /// Memory behind the protection.
     pub memory: M,
     places: Arc<[Place]>,
 }
 
-impl<M> Confined<M> {
+impl<M> Sandbox<M> {
     /// Restricts `memory` to a program that [`crate::channel::verify`] accepted. `private_end` is the end of its
     /// private memory, and `pipes` the address ranges of its pipes.
     pub fn new(
@@ -36,7 +36,7 @@ impl<M> Confined<M> {
         manifest: &Manifest,
         private_end: u64,
         pipes: impl IntoIterator<Item = Range<u64>>,
-    ) -> Confined<M> {
+    ) -> Sandbox<M> {
         let data = |range| Place {
             range,
             writable: true,
@@ -50,15 +50,15 @@ impl<M> Confined<M> {
         let stack = private_end.saturating_sub(manifest.stack)..private_end;
         let given = manifest.far.iter().cloned().chain(pipes);
         let given = std::iter::once(stack).chain(given).map(data);
-        Confined {
+        Sandbox {
             memory,
             places: segments.chain(given).collect(),
         }
     }
 
     /// Applies the same permissions to another memory.
-    pub fn over<N>(&self, memory: N) -> Confined<N> {
-        Confined {
+    pub fn over<N>(&self, memory: N) -> Sandbox<N> {
+        Sandbox {
             memory,
             places: Arc::clone(&self.places),
         }
@@ -74,7 +74,7 @@ impl<M> Confined<M> {
     }
 }
 
-impl<M: Memory> Memory for Confined<M> {
+impl<M: Memory> Memory for Sandbox<M> {
     const SPLIT: bool = M::SPLIT;
 
     fn fetch(&mut self, at: u64) -> Reply<u16> {
@@ -133,13 +133,13 @@ impl<M: Memory> Memory for Confined<M> {
     }
 }
 
-impl<M: TimedMemory> TimedMemory for Confined<M> {
+impl<M: TimedMemory> TimedMemory for Sandbox<M> {
     fn at(&mut self, cycle: u64) {
         self.memory.at(cycle);
     }
 
-    fn longer(&mut self) -> u64 {
-        self.memory.longer()
+    fn extra_latency(&mut self) -> u64 {
+        self.memory.extra_latency()
     }
 
     fn by(&mut self, pc: u64) {

@@ -109,7 +109,7 @@ impl Bytes for Flat {
 
 /// Result of handling an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum ServiceOutcome {
     /// A call, handled. `pc` points past it.
     Done,
     /// The program exited with this code.
@@ -259,7 +259,7 @@ impl System {
 
     /// Stack limits: the start of the stack and the start of the heap below it. A stack below the first overwrites the
     /// heap; one below the second, if the stack starts elsewhere, overwrites the program.
-    pub fn stack_ends(&self) -> [u64; 2] {
+    pub fn stack_limits(&self) -> [u64; 2] {
         [self.stack.start, self.heap.start]
     }
 
@@ -270,14 +270,14 @@ impl System {
         hart: &mut Hart,
         memory: &mut impl Bytes,
         world: &mut impl World,
-    ) -> Served {
+    ) -> ServiceOutcome {
         let now = world.now();
         let begun = *self.begun.get_or_insert(now);
         match exception {
             Exception::UserCall | Exception::MachineCall => {
                 let call = hart.x(17);
                 if matches!(call, 93 | 94) {
-                    return Served::Exit(hart.x(10) as i32);
+                    return ServiceOutcome::Exit(hart.x(10) as i32);
                 }
                 let arguments = [10, 11, 12].map(|register| hart.x(register));
                 let answer = self.linux(call, arguments, memory, world);
@@ -295,10 +295,10 @@ impl System {
                 self.errno = answer.err().map_or(self.errno, |errno| errno as u64);
                 hart.set_x(10, answer.unwrap_or(u64::MAX));
             }
-            _ => return Served::Exception(exception),
+            _ => return ServiceOutcome::Exception(exception),
         }
         hart.pc = hart.pc.wrapping_add(4);
-        Served::Done
+        ServiceOutcome::Done
     }
 
     /// Handles a Linux system call.
@@ -451,11 +451,11 @@ fn is_semihosting(memory: &mut impl Bytes, at: u64) -> bool {
 }
 
 /// Handles SYS_EXIT: returns the program's code if the reason is ADP_Stopped_ApplicationExit (0x20026), otherwise 1.
-fn exit(memory: &mut impl Bytes, block: u64) -> Served {
+fn exit(memory: &mut impl Bytes, block: u64) -> ServiceOutcome {
     let word = |memory: &mut _, at| get(memory, at).map(u64::from_le_bytes);
     match (word(memory, block), word(memory, block.wrapping_add(8))) {
-        (Ok(0x20026), Ok(code)) => Served::Exit(code as i32),
-        _ => Served::Exit(1),
+        (Ok(0x20026), Ok(code)) => ServiceOutcome::Exit(code as i32),
+        _ => ServiceOutcome::Exit(1),
     }
 }
 

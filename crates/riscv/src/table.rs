@@ -77,7 +77,7 @@ impl Op {
 
     /// True if the operation calls the memory: accesses, fences, block management and prefetches.
     #[inline(always)]
-    pub fn asks(self) -> bool {
+    pub fn is_memory_operation(self) -> bool {
         let manages = Op::CboInval as u8..=Op::PrefetchW as u8;
         self.accesses() || matches!(self, Op::Fence | Op::FenceI) || manages.contains(&(self as u8))
     }

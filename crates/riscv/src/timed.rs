@@ -16,12 +16,12 @@ pub trait TimedMemory: Memory {
 
     /// Delay of the last access, block management or prefetch after the cycle in which the core issued it, in cycles.
     /// The core starts nothing else in the meantime. If the request stalls, the core retries it after the delay.
-    fn later(&mut self) -> u64 {
+    fn access_delay(&mut self) -> u64 {
         0
     }
 
     /// Extra cycles of the last access beyond its [`Latencies`]. Applies to accesses that were completed at once.
-    fn longer(&mut self) -> u64 {
+    fn extra_latency(&mut self) -> u64 {
         0
     }
 
@@ -137,8 +137,8 @@ impl Timed {
     }
 
     /// Drops all decoded instructions.
-    pub fn forget(&mut self) {
-        self.blocks.forget();
+    pub fn invalidate_blocks(&mut self) {
+        self.blocks.invalidate_blocks();
     }
 
     /// Delivers the value of a load that memory answered with [`crate::Reply::Later`], in this cycle.
@@ -174,7 +174,7 @@ impl Timed {
                     .max(r(inst.rd))
                     .max(r(inst.rs3))
                     .max(self.now);
-                if orders(inst.op) {
+                if is_register_barrier(inst.op) {
                     issue = self.ready.iter().copied().fold(issue, u64::max);
                     hart.csrs.cycle = issue;
                 }
@@ -183,29 +183,35 @@ impl Timed {
                     break;
                 }
                 let accesses = inst.op.accesses();
-                let asks = inst.op.asks();
-                if asks {
+                let is_memory_operation = inst.op.is_memory_operation();
+                if is_memory_operation {
                     memory.at(issue);
                     memory.by(hart.pc);
                 }
                 let from = hart.pc;
                 end = hart.execute(inst, memory);
-                let begins = issue + if asks { memory.later() } else { 0 };
+                let begins = issue
+                    + if is_memory_operation {
+                        memory.access_delay()
+                    } else {
+                        0
+                    };
                 if end.is_err() {
                     self.now = begins;
                     break;
                 }
                 carried += 1;
                 let cost = self.latencies.of(inst);
-                let longer = if accesses { memory.longer() } else { 0 };
-                self.ready[usize::from(inst.rd & 63)] = begins + u64::from(cost.latency) + longer;
+                let extra_latency = if accesses { memory.extra_latency() } else { 0 };
+                self.ready[usize::from(inst.rd & 63)] =
+                    begins + u64::from(cost.latency) + extra_latency;
                 self.ready[0] = 0;
                 self.now = begins + u64::from(cost.busy);
                 if hart.pc != from.wrapping_add(inst.length.into()) {
                     self.now += u64::from(self.latencies.taken);
                 }
                 fence = inst.op == Op::FenceI;
-                stops = asks && memory.stops();
+                stops = is_memory_operation && memory.stops();
                 if self.now >= until || stops {
                     break;
                 }
@@ -213,7 +219,7 @@ impl Timed {
             hart.csrs.instret = hart.csrs.instret.wrapping_add(carried);
             done += carried;
             if fence {
-                self.blocks.forget();
+                self.blocks.invalidate_blocks();
             }
             if end.is_err() {
                 return (done, end);
@@ -228,7 +234,7 @@ impl Timed {
 }
 
 /// True if an instruction waits for all registers, because it depends on more than the registers it names.
-fn orders(op: Op) -> bool {
+fn is_register_barrier(op: Op) -> bool {
     matches!(
         op,
         Op::Fence | Op::FenceI | Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Ecall | Op::Mret | Op::Wfi

@@ -7,7 +7,7 @@ mod require;
 
 use cohkit_riscv::channel::{stripped, verify, Grant};
 use cohkit_riscv::elf::{line as line_of, Image};
-use cohkit_riscv::{Confined, Exception, Extensions, Fast, Flat, Hart, Stop};
+use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Sandbox, Stop};
 use oracle::{b_type, bits, i_type, Random};
 use std::path::Path;
 use std::process::Command;
@@ -263,7 +263,7 @@ fn stray_access_stops_the_program_at_its_position() {
             let place = memory.bytes_mut(segment.at, segment.bytes.len());
             place.expect("it fits").copy_from_slice(segment.bytes);
         }
-        let mut confined = Confined::new(
+        let mut confined = Sandbox::new(
             memory,
             &image,
             &manifest,

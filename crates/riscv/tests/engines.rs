@@ -232,7 +232,7 @@ impl TimedMemory for Slow {
     fn at(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
-    fn longer(&mut self) -> u64 {
+    fn extra_latency(&mut self) -> u64 {
         self.last
     }
 }

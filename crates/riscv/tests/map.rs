@@ -86,7 +86,7 @@ fn machine() -> Mapped<RecordingMemory> {
             length: LENGTH,
             to: 0x8000 + place * LENGTH,
             kind,
-            longer: number * 10,
+            extra_latency: number * 10,
         });
     }
     let watched = RecordingMemory {
@@ -231,7 +231,7 @@ fn invalid_maps_are_rejected_with_region_names() {
         length,
         to,
         kind: Kind::Memory,
-        longer: 0,
+        extra_latency: 0,
     };
     let refused = |regions: Vec<Region>| {
         Mapped::new((), regions)

@@ -327,7 +327,7 @@ fn random_page_accesses_match_the_oracle() {
         let mut memory = Paged::new(watched, Pages::new(places, walk));
         let first = page(0x4000_0000, 0, size, "rw");
         memory.pages.map_run(first, count).expect("it can be");
-        let mut buffer = Buffer(Vec::new(), places);
+        let mut tlb = Buffer(Vec::new(), places);
         let mut random = Random(seed);
         let (mut contents, mut hinted) = (std::collections::BTreeMap::new(), Vec::new());
         let (mut hits, mut misses) = (0, 0);
@@ -340,8 +340,8 @@ fn random_page_accesses_match_the_oracle() {
             let kind = random.below(5);
             if kind == 0 {
                 memory.prefetch(at, Prefetch::Read);
-                hinted.extend(buffer.has(number).then_some(offset));
-                assert_eq!(memory.later(), 0);
+                hinted.extend(tlb.has(number).then_some(offset));
+                assert_eq!(memory.access_delay(), 0);
                 continue;
             }
             match kind {
@@ -358,8 +358,8 @@ fn random_page_accesses_match_the_oracle() {
                     assert_eq!(memory.load(at, Size::Double, 5), Reply::Done(expected));
                 }
             }
-            let hit = buffer.access(number);
-            assert_eq!(memory.later(), if hit { 0 } else { walk });
+            let hit = tlb.access(number);
+            assert_eq!(memory.access_delay(), if hit { 0 } else { walk });
             *if hit { &mut hits } else { &mut misses } += 1;
         }
         assert_eq!(memory.memory.seen, hinted);
@@ -385,7 +385,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
     let load = |memory: &mut Paged<RecordingMemory>, page: u64| {
         memory.at(0);
         assert_eq!(memory.load(page * SMALL, Size::Double, 0), Reply::Done(0));
-        memory.later() == 0
+        memory.access_delay() == 0
     };
     for number in [0, 1, 2, 1] {
         load(&mut memory, number);

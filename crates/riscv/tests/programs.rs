@@ -6,7 +6,7 @@ mod oracle;
 mod require;
 
 use cohkit_riscv::elf::{self, Image};
-use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
+use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
 use cohkit_riscv::{
     Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Port, Shared, Stop, Timed,
 };
@@ -120,7 +120,11 @@ fn run(
     mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
 ) -> (i32, Inside) {
     for segment in &image.segments {
-        let at = if bare { segment.put_at } else { segment.at };
+        let at = if bare {
+            segment.load_address
+        } else {
+            segment.at
+        };
         let place = memory.bytes_mut(at, segment.bytes.len()).expect("it fits");
         place.copy_from_slice(segment.bytes);
     }
@@ -136,9 +140,9 @@ fn run(
             panic!("{stop:?}");
         };
         match system.serve(exception, &mut hart, memory, &mut world) {
-            Served::Done => {}
-            Served::Exit(code) => return (code, world),
-            Served::Exception(exception) => {
+            ServiceOutcome::Done => {}
+            ServiceOutcome::Exit(code) => return (code, world),
+            ServiceOutcome::Exception(exception) => {
                 panic!(
                     "{exception}, at {:#x} in {:?}",
                     hart.pc,

@@ -115,7 +115,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
 }
 
 /// Parameters of `home` that one printed package determines.
-const OF_PACKAGE: [&str; 6] = [
+const PACKAGE_PARAMETERS: [&str; 6] = [
     "Protocol", "state_e", "event_e", "send_e", "row_t", "RomFile",
 ];
 
@@ -135,7 +135,7 @@ pub fn top(protocol: &Protocol, origin: &Origin) -> String {
     let mut connected = String::new();
     for line in header {
         let own = parameter(line);
-        if own.is_some_and(|own| OF_PACKAGE.contains(&own)) {
+        if own.is_some_and(|own| PACKAGE_PARAMETERS.contains(&own)) {
             continue;
         }
         if let Some(own) = own {

@@ -11,7 +11,7 @@ pub const BYTES: u64 = 4096;
 /// Address of the first counter.
 pub const COUNTERS: u64 = 0x400;
 /// Number of counter positions.
-pub const PLACES: usize = 128;
+pub const COUNTER_POSITIONS: usize = 128;
 
 /// A register, or an array of registers of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,7 +178,7 @@ package registers_pkg;
         text,
         "  // Counters: the address of the first, and the places of all.
   localparam logic [AddrWidth-1:0] Counters = 12'h{COUNTERS:03x};
-  localparam int unsigned          Places   = {PLACES};
+  localparam int unsigned          Places   = {COUNTER_POSITIONS};
 "
     );
     for register in REGISTERS

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Polling interval of the stop condition.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Maximum number of bytes read from a version report.
 const MOST: u64 = 1 << 16;
@@ -155,7 +155,7 @@ fn run_to_end(
             child.wait()?;
             break None;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     // The readers end once no process holds the streams open.
     let said = |text: thread::JoinHandle<Vec<u8>>| text.join().unwrap_or_default();

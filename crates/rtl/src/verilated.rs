@@ -28,16 +28,16 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 pub use application::Application;
-use application::InRtl;
+use application::RtlApplication;
 
 /// Mask of a line number on the pins.
 const LINE: u64 = (1 << 36) - 1;
 /// Clock period in picoseconds.
 pub const PERIOD: Time = (1_000_000 + CLOCK / 2) / CLOCK;
 /// Number of quiet cycles after which an idle home will not act on its own.
-const REST: u32 = 8;
+const QUIET_CYCLES: u32 = 8;
 /// Number of quiet cycles if an application is present, which takes a few cycles on its own.
-const REST_OF_APPLICATION: u32 = 64;
+const APPLICATION_QUIET_CYCLES: u32 = 64;
 
 /// A home in a library built by [`crate::lockstep::build`].
 pub struct Verilated {
@@ -55,7 +55,7 @@ pub struct Verilated {
     cycle: u64,
     /// Cycles since the last activity.
     rest: u32,
-    application: Option<InRtl>,
+    application: Option<RtlApplication>,
 }
 
 /// Bits of the traffic between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
@@ -72,8 +72,8 @@ mod passes {
 
 /// Queues in front of a slice's ports, and partially received output.
 struct Slice {
-    entrances: [Entrance; CIRCUITS],
-    leaving: [(usize, Bytes); CIRCUITS],
+    port_queues: [PortQueue; CIRCUITS],
+    departing: [(usize, Bytes); CIRCUITS],
     locals: VecDeque<u64>,
     unlocks: VecDeque<u64>,
     /// AXI identifiers of outstanding reads and writes, by line.
@@ -85,18 +85,18 @@ struct Slice {
     addresses: VecDeque<(Line, u64)>,
     data: VecDeque<(Bytes, u16)>,
     /// The write whose beats are arriving.
-    coming: (usize, Bytes, u16),
+    incoming_write: (usize, Bytes, u16),
     /// Changes of permissions that the home has yet to report.
     changes: Changes,
     /// The application's answer whose beats are in transit.
-    passing: (usize, Bytes),
+    outgoing_answer: (usize, Bytes),
 }
 
 impl Default for Slice {
     fn default() -> Slice {
         Slice {
-            entrances: Default::default(),
-            leaving: Default::default(),
+            port_queues: Default::default(),
+            departing: Default::default(),
             locals: VecDeque::new(),
             unlocks: VecDeque::new(),
             reads: FxHashMap::default(),
@@ -106,16 +106,16 @@ impl Default for Slice {
             written: VecDeque::new(),
             addresses: VecDeque::new(),
             data: VecDeque::new(),
-            coming: (0, [0; WORDS], 0),
-            changes: Changes::new(UNITS, Some(Changes::soon(UNITS))),
-            passing: (0, [0; WORDS]),
+            incoming_write: (0, [0; WORDS], 0),
+            changes: Changes::new(UNITS, Some(Changes::max_report_delay(UNITS))),
+            outgoing_answer: (0, [0; WORDS]),
         }
     }
 }
 
 /// Messages queued for a circuit, each with its header; the index of the next beat.
 #[derive(Default)]
-struct Entrance {
+struct PortQueue {
     queue: VecDeque<(MessageId, u64, bool, Bytes)>,
     beat: usize,
 }
@@ -177,7 +177,7 @@ impl Verilated {
             slices: Default::default(),
             cycle: 0,
             rest: 0,
-            application: application.map(|(kind, seed)| InRtl::new(kind, seed)),
+            application: application.map(|(kind, seed)| RtlApplication::new(kind, seed)),
         };
         home.inputs.reset = 1;
         for _ in 0..4 {
@@ -217,7 +217,7 @@ impl Verilated {
         for (s, slice) in self.slices.iter().enumerate() {
             let inputs = &mut self.inputs;
             (inputs.rx_valid[s], inputs.rx_last[s]) = (0, 0);
-            for (c, entrance) in slice.entrances.iter().enumerate() {
+            for (c, entrance) in slice.port_queues.iter().enumerate() {
                 if let Some((_, header, carries, bytes)) = entrance.queue.front() {
                     let last = !carries || entrance.beat + 1 == self.beats;
                     inputs.rx_valid[s] |= 1 << c;
@@ -246,10 +246,10 @@ impl Verilated {
     }
 
     /// Records the beats that a slice has accepted in this cycle.
-    fn enter(&mut self, s: usize, happened: &mut Vec<CycleOutput>) {
+    fn enter(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) {
         let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[s]);
         let entered = inputs.rx_valid[s] & outputs.rx_ready[s];
-        for (c, entrance) in slice.entrances.iter_mut().enumerate() {
+        for (c, entrance) in slice.port_queues.iter_mut().enumerate() {
             let Some((kind, header, carries, _)) = entrance.queue.front() else {
                 continue;
             };
@@ -258,7 +258,7 @@ impl Verilated {
             }
             entrance.beat += 1;
             if !carries || entrance.beat == self.beats {
-                happened.push(CycleOutput::Entered {
+                cycle_outputs.push(CycleOutput::Entered {
                     kind: *kind,
                     line: (header & LINE) as Line,
                 });
@@ -285,7 +285,7 @@ impl Verilated {
     }
 
     /// Records the steps of a slice's units.
-    fn steps(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
+    fn steps(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
         let mut units = self.outputs.step_valid[s];
         while units != 0 {
             let unit = units.trailing_zeros() as usize;
@@ -307,7 +307,7 @@ impl Verilated {
                 Admission::Taken,
             ][field(44, 2)];
             let (state, next) = (field(46, 8), field(36, 8));
-            happened.push(CycleOutput::Stepped {
+            cycle_outputs.push(CycleOutput::Stepped {
                 line: (step & LINE) as Line,
                 event: about.event,
                 state,
@@ -324,7 +324,9 @@ impl Verilated {
                     after,
                 };
                 if before != after {
-                    self.slices[s].changes.learnt(unit, change, self.cycle);
+                    self.slices[s]
+                        .changes
+                        .record_change(unit, change, self.cycle);
                 }
             }
         }
@@ -350,7 +352,7 @@ impl Verilated {
     }
 
     /// Records the messages to the remote and the answers to the device that have left a slice.
-    fn leave(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
+    fn leave(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         for c in 0..CIRCUITS {
             if outputs.tx_valid[s] >> c & 1 == 0 {
@@ -361,7 +363,7 @@ impl Verilated {
             let Some(sent) = self.rom.sends.get(number) else {
                 return Err(format!("a message to the remote has the number {number}"));
             };
-            let (beat, bytes) = &mut slice.leaving[c];
+            let (beat, bytes) = &mut slice.departing[c];
             bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
             *beat += 1;
             let last = !sent.payload || *beat == self.beats;
@@ -370,7 +372,7 @@ impl Verilated {
             }
             if last {
                 *beat = 0;
-                happened.push(CycleOutput::Left {
+                cycle_outputs.push(CycleOutput::Left {
                     kind: sent.message,
                     line: (header & LINE) as Line,
                     bytes: sent.payload.then_some(*bytes),
@@ -384,7 +386,7 @@ impl Verilated {
         if told != 0 {
             let answer = outputs.local_rsp[s];
             let unlock = answer >> 40 & 1 != 0;
-            happened.push(CycleOutput::Answered {
+            cycle_outputs.push(CycleOutput::Answered {
                 line: (answer & LINE) as Line,
                 operation: (!unlock).then_some((answer >> 36 & 7) as u8),
                 refused: answer >> 39 & 1 != 0,
@@ -394,14 +396,14 @@ impl Verilated {
     }
 
     /// Records the requests of a slice to memory, or to the application in its place.
-    fn memory(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
+    fn memory(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let line_bytes = self.words as u64 * 8;
         let passes = outputs.passes[s];
         if passes & passes::READ_ADDRESS != 0 {
             let line = (outputs.ar_addr[s] / line_bytes) as Line;
             slice.reads.insert(line, outputs.ar_id[s]);
-            happened.push(CycleOutput::Reads { line });
+            cycle_outputs.push(CycleOutput::Reads { line });
         }
         if passes & passes::WRITE_ADDRESS != 0 {
             let line = (outputs.aw_addr[s] / line_bytes) as Line;
@@ -409,7 +411,9 @@ impl Verilated {
         }
         if passes & passes::WRITE_DATA != 0 {
             let (data, strobes) = (&outputs.w_data[s], outputs.w_strb[s]);
-            if let Some(whole) = assemble(&mut slice.coming, data, strobes, outputs.w_last[s])? {
+            if let Some(whole) =
+                assemble(&mut slice.incoming_write, data, strobes, outputs.w_last[s])?
+            {
                 slice.data.push_back(whole);
             }
         }
@@ -419,7 +423,7 @@ impl Verilated {
             slice.addresses.pop_front();
             slice.data.pop_front();
             slice.writes.insert(line, id);
-            happened.push(CycleOutput::Writes { line, bytes, mask });
+            cycle_outputs.push(CycleOutput::Writes { line, bytes, mask });
         }
         Ok(())
     }
@@ -467,7 +471,7 @@ impl ClockedHome for Verilated {
         let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
         let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
         let header = mask << 48 | (number as u64) << 40 | u64::from(line);
-        let entrance = &mut self.slice(line).entrances[circuit];
+        let entrance = &mut self.slice(line).port_queues[circuit];
         entrance.queue.push_back((kind, header, carries, bytes));
     }
 
@@ -498,42 +502,45 @@ impl ClockedHome for Verilated {
         }
     }
 
-    fn cycle(&mut self, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
+    fn cycle(&mut self, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
         self.drive();
         let stepped = self.model.step(&self.inputs, &mut self.outputs);
         stepped.map_err(|said| format!("an assertion failed: {said}"))?;
-        let before = happened.len();
+        let before = cycle_outputs.len();
         for s in 0..SLICES {
-            self.enter(s, happened);
-            self.steps(s, happened)?;
-            self.leave(s, happened)?;
-            self.memory(s, happened)?;
+            self.enter(s, cycle_outputs);
+            self.steps(s, cycle_outputs)?;
+            self.leave(s, cycle_outputs)?;
+            self.memory(s, cycle_outputs)?;
             self.told(s)?;
-            self.acts(s, happened)?;
+            self.acts(s, cycle_outputs)?;
         }
-        for happened in &mut happened[before..] {
-            let line = happened.line_mut();
+        for cycle_outputs in &mut cycle_outputs[before..] {
+            let line = cycle_outputs.line_mut();
             *line = self.number(*line);
         }
-        let moves = happened.len() > before
+        let moves = cycle_outputs.len() > before
             || self.inputs.rx_valid != [0; SLICES]
             || self.outputs.change_valid != [0; SLICES];
         self.rest = if moves { 0 } else { self.rest + 1 };
         self.cycle += 1;
         match self.rest {
-            REST if self.outputs.idle == [1; SLICES] => self.rests(),
+            QUIET_CYCLES if self.outputs.idle == [1; SLICES] => self.rests(),
             _ => Ok(()),
         }
     }
 
     fn idle(&self) -> bool {
         let rest = match self.application {
-            Some(_) => REST_OF_APPLICATION,
-            None => REST,
+            Some(_) => APPLICATION_QUIET_CYCLES,
+            None => QUIET_CYCLES,
         };
         self.rest >= rest
             && self.outputs.idle == [1; SLICES]
-            && self.application.as_ref().is_none_or(InRtl::quiet)
+            && self
+                .application
+                .as_ref()
+                .is_none_or(RtlApplication::is_idle)
     }
 
     fn has_application(&self) -> bool {
@@ -543,7 +550,7 @@ impl ClockedHome for Verilated {
     fn application(&mut self, heard: ApplicationEvent) {
         self.rest = 0;
         if let Some(application) = &mut self.application {
-            application.hears(heard, &mut self.inputs);
+            application.handle_event(heard, &mut self.inputs);
         }
     }
 }

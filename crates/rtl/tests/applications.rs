@@ -6,7 +6,7 @@
 mod common;
 mod homes;
 
-use cohkit_application::hardware::{Hardware, InHardware};
+use cohkit_application::hardware::{Hardware, HardwareScenario};
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
@@ -15,7 +15,7 @@ use cohkit_sim::kernel::Time;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
-use cohkit_sim::simulation::{MakeHome, Setup, Simulation};
+use cohkit_sim::simulation::{ClockedHomeFactory, Setup, Simulation};
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ const FAULTS: &[(&str, Fault)] = &[
 ];
 
 /// Returns a constructor of homes with an application; with seed 0, the application has minimal delays.
-fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> MakeHome {
+fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> ClockedHomeFactory {
     let protocol = &built.compiled.protocol;
     let image = built.compiled.rom.clone();
     let file = built.folder.path().join("image.mem");
@@ -158,7 +158,7 @@ fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playa
                 threads: 1 + (seed % 4) as u32,
                 thread: Some(100),
             };
-            let device = Application::of_table(&table, &built.compiled.home);
+            let device = Application::for_table(&table, &built.compiled.home);
             (device, Arc::new(Hardware(table)))
         }
         _ => {
@@ -282,10 +282,10 @@ fn difference<S>(
     rates: &[&'static str],
     times: &[&'static str],
 ) where
-    S: InHardware + Send + Sync + 'static,
+    S: HardwareScenario + Send + Sync + 'static,
     S::Application: Clone,
 {
-    let tally = |scenario: Arc<dyn Playable>, clocked: Option<MakeHome>| {
+    let tally = |scenario: Arc<dyn Playable>, clocked: Option<ClockedHomeFactory>| {
         let mut setup = exact(scenario, &built.shape);
         setup.clocked = clocked;
         if let Some(play) = &mut setup.play {
@@ -345,7 +345,7 @@ fn the_shared_table_takes_the_times_of_the_model() {
             threads,
             thread: None,
         };
-        let device = Application::of_table(&table, &built.compiled.home);
+        let device = Application::for_table(&table, &built.compiled.home);
         let what =
             format!("{contended} of a thousand rows, {outstanding} at a time, {threads} threads");
         let rates = ["device increments", "increments"];

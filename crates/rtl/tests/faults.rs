@@ -163,7 +163,7 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
             memory: run.memory.min(30),
             delay: run.delay.min(60),
             // The last faults show only with illegal traffic.
-            strangers: if number + OF_STRANGERS > FAULTS.len() {
+            illegal_inputs: if number + OF_STRANGERS > FAULTS.len() {
                 20
             } else {
                 0

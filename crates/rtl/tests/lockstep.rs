@@ -13,7 +13,7 @@ use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::{Failed, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
-use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
+use cohkit_rtl::registers::{present, COUNTERS, COUNTER_POSITIONS, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
 use cohkit_rtl::sources::{HOME, SOURCES};
 use cohkit_trace::Trace;
@@ -44,7 +44,7 @@ fn runs(built: &Built, seeds: u64) -> Runs {
         messages: 0,
         evictions: 0,
         left: Vec::new(),
-        counters: vec![0; PLACES],
+        counters: vec![0; COUNTER_POSITIONS],
         stalls: [0; 2],
     };
     let mut left: Vec<(usize, usize)> = ways.rows().to_vec();
@@ -112,7 +112,7 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
     let at_once =
         |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
     assert!(!rom.used().any(at_once));
-    // A read with a wrong number of beats is lost with its line, so these runs contain none: see `strangers`.
+    // A read with a wrong number of beats is lost with its line, so these runs contain none: see `illegal_inputs`.
     assert_eq!(never, ["StallsSend[0]", "WrongBursts[0]"]);
 }
 
@@ -223,7 +223,7 @@ fn bounds_of_the_text_are_kept_to() {
     unbounded.bounds.per_message.clear();
     let ways = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
         .expect("a line has few situations");
-    assert!(ways.situations() > home.ways.situations());
+    assert!(ways.line_states() > home.ways.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
     };
@@ -236,7 +236,7 @@ fn bounds_of_the_text_are_kept_to() {
         };
         // With illegal traffic, the assertion is ignored, and the comparison of steps reports the error in other words.
         let run = |seed| Run {
-            strangers: 0,
+            illegal_inputs: 0,
             ..Run::new(seed, 2000)
         };
         let failed = (0..10).find_map(|seed| setup.run(run(seed), None).err());

@@ -1,6 +1,6 @@
 //! Consistency of the registers: the derived files match the list, and addresses do not overlap.
 
-use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, PLACES, REGISTERS};
+use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, COUNTER_POSITIONS, REGISTERS};
 use expect_test::expect_file;
 
 #[test]
@@ -19,5 +19,5 @@ fn registers_do_not_overlap() {
         // Counters and other registers have separate address ranges.
         assert_eq!(register.address >= COUNTERS, free > COUNTERS);
     }
-    assert!(free <= COUNTERS + 8 * PLACES as u64 && free <= BYTES);
+    assert!(free <= COUNTERS + 8 * COUNTER_POSITIONS as u64 && free <= BYTES);
 }

@@ -35,10 +35,10 @@ fn illegal_traffic_is_rejected_and_counted() {
             "WrongWrites",
         ];
         let mut counted = [0; 8];
-        let mut strangers = 0;
+        let mut illegal_inputs = 0;
         for seed in 0..9 {
             let run = Run {
-                strangers: [1, 16, 100][seed as usize % 3],
+                illegal_inputs: [1, 16, 100][seed as usize % 3],
                 ..Run::new(seed, 1000)
             };
             let report = setup
@@ -48,13 +48,13 @@ fn illegal_traffic_is_rejected_and_counted() {
                 let last = place(name) + register(name).count;
                 *counted += report.counters[place(name)..last].iter().sum::<u64>();
             }
-            strangers += report.strangers;
+            illegal_inputs += report.illegal_inputs;
         }
-        println!("{file}: {strangers} strangers, {counted:?}");
+        println!("{file}: {illegal_inputs} strangers, {counted:?}");
         for (counted, name) in counted.iter().zip(names) {
             assert!(*counted > 20, "{file}: {name} {counted}");
         }
-        assert_eq!(strangers, counted.iter().sum::<u64>(), "{file}");
+        assert_eq!(illegal_inputs, counted.iter().sum::<u64>(), "{file}");
     }
 }
 

@@ -12,7 +12,7 @@ use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_rtl::sources::SOURCES;
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::explain::FailureKind;
-use cohkit_sim::simulation::{run, MakeHome, RunError, Setup, Simulation};
+use cohkit_sim::simulation::{run, ClockedHomeFactory, RunError, Setup, Simulation};
 use common::{torture_of, ACCESSES, DEVICE_OPERATIONS};
 use homes::{built, compiled, Built};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ fn home_of(file: &str) -> Option<Built> {
 }
 
 /// Returns a constructor of homes with the ROM's image, optionally with one replaced word.
-fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> MakeHome {
+fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> ClockedHomeFactory {
     let (protocol, rom) = (&built.compiled.protocol, built.compiled.rom.clone());
     let mut image = String::new();
     for (state, event) in rom.used() {
@@ -43,7 +43,7 @@ fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> MakeHome {
 }
 
 /// A short run that makes races likely, as for the simulated home.
-fn torture(built: &Built, home: &MakeHome, seed: u64) -> Setup {
+fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
     let compiled = &built.compiled;
     let mut setup = torture_of(compiled.protocol.clone(), compiled.home.clone(), 1, seed);
     setup.clocked = Some(home.clone());

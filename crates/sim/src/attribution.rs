@@ -160,7 +160,7 @@ struct Node {
 /// Predecessor of the first step of a chain; not the number of any node.
 const FIRST: u64 = u64::MAX;
 /// Minimum number of nodes added between two calls of [`Attribution::forget`].
-const KEPT: usize = 1 << 12;
+const MIN_NODES_BEFORE_DROP: usize = 1 << 12;
 
 /// A message in flight.
 #[derive(Clone, Copy)]
@@ -323,7 +323,7 @@ pub(crate) struct Attribution {
     /// Outstanding memory reads and writes of units, by line, in order of issue.
     operations: [FxHashMap<Line, VecDeque<Chain>>; 2],
     /// Number of the event that last operated the memory, and the chain to the end of that operation.
-    pub operated: Option<(u64, Chain)>,
+    pub last_operation: Option<(u64, Chain)>,
     /// Latency by step, summed over accesses, in picoseconds, indexed by [`Step`].
     totals: Vec<u128>,
     count: u64,
@@ -350,14 +350,14 @@ impl Attribution {
         Attribution {
             nodes: VecDeque::new(),
             base: 0,
-            full: KEPT,
+            full: MIN_NODES_BEFORE_DROP,
             current: None,
             messages: Flights {
                 places: vec![None; 1 << 10],
             },
             accesses: Accesses::default(),
             operations: Default::default(),
-            operated: None,
+            last_operation: None,
             totals: vec![0; Step::ALL.len()],
             count: 0,
             latency: 0,
@@ -416,7 +416,7 @@ impl Attribution {
             self.nodes.pop_front();
             self.base += 1;
         }
-        self.full = 2 * self.nodes.len() + KEPT;
+        self.full = 2 * self.nodes.len() + MIN_NODES_BEFORE_DROP;
     }
 
     /// Sets the cause of all further actions in the current event.
@@ -452,7 +452,7 @@ impl Attribution {
     }
 
     /// Returns the chain of the memory operation whose end resumes the unit, and removes it.
-    pub fn operation_taken(&mut self, line: Line, write: bool) -> Option<Chain> {
+    pub fn take_operation(&mut self, line: Line, write: bool) -> Option<Chain> {
         let lines = &mut self.operations[usize::from(write)];
         let waiting = lines.get_mut(&line)?;
         let first = waiting.pop_front();
@@ -472,7 +472,7 @@ impl Attribution {
     }
 
     /// Records that the wait has ended.
-    pub fn contends_no_more(&mut self, what: Option<Contended>, now: Time) {
+    pub fn end_contention(&mut self, what: Option<Contended>, now: Time) {
         let Some(of) = what.and_then(|what| self.contention.get_mut(&what)) else {
             return;
         };
@@ -707,7 +707,7 @@ mod tests {
         let issued = of.issued(1_000);
         of.accesses.insert(7, issued);
         let mut chain = of.begin(0);
-        for end in 1..=5 * KEPT as u64 {
+        for end in 1..=5 * MIN_NODES_BEFORE_DROP as u64 {
             chain = of.go_on(chain, end, Step::Wire, None);
         }
         assert!(of.base > 0, "nothing is forgotten");
@@ -723,8 +723,8 @@ mod tests {
         let line = Contended::Line(4);
         of.contends(line, 10);
         of.contends(line, 20);
-        of.contends_no_more(Some(line), 30);
-        of.contends_no_more(Some(line), 50);
+        of.end_contention(Some(line), 30);
+        of.end_contention(Some(line), 50);
         of.contends(line, 90);
         assert_eq!(of.contended(100), [(line, 50)]);
     }

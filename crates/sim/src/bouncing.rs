@@ -7,13 +7,13 @@ use crate::message::{Agent, Line};
 use crate::simulation::Pending;
 
 /// Number of lines tracked at a time: a direct-mapped table indexed by line number.
-const PLACES: usize = 1 << 10;
+const TRACKED_LINES: usize = 1 << 10;
 
 /// Minimum number of transfers of a reported line. Fewer are no pattern.
-const FEWEST: u64 = 16;
+const MIN_TRANSFERS: u64 = 16;
 
 /// Minimum share of the waiting time of a reported line.
-const SHARE: f64 = 0.01;
+const MIN_WAIT_SHARE: f64 = 0.01;
 
 /// Maximum number of reported lines.
 const MOST: usize = 4;
@@ -36,7 +36,7 @@ pub struct BouncingLine {
 
 /// A tracked line.
 #[derive(Clone, Copy)]
-struct Followed {
+struct TrackedLine {
     line: Line,
     /// Cache of the last access that missed; `word` and `wrote` describe that access.
     cache: Agent,
@@ -52,7 +52,7 @@ struct Followed {
 /// Tracker of bouncing lines and of the time that accesses wait.
 #[derive(Clone, Default)]
 pub struct Bouncing {
-    places: Vec<Option<Followed>>,
+    places: Vec<Option<TrackedLine>>,
     waited: u128,
 }
 
@@ -61,10 +61,10 @@ impl Bouncing {
     #[inline]
     pub(crate) fn missed(&mut self, access: &Pending, cache: Agent, waited: Time) {
         if self.places.is_empty() {
-            self.places = vec![None; PLACES];
+            self.places = vec![None; TRACKED_LINES];
         }
         self.waited += u128::from(waited);
-        let begin = Followed {
+        let begin = TrackedLine {
             line: access.line,
             cache,
             word: access.word,
@@ -74,7 +74,7 @@ impl Bouncing {
             other_words: 0,
             waited: 0,
         };
-        let place = &mut self.places[access.line as usize % PLACES];
+        let place = &mut self.places[access.line as usize % TRACKED_LINES];
         match place {
             Some(of) if of.line == access.line => {
                 if of.cache != cache && (of.wrote || begin.wrote) {
@@ -102,7 +102,7 @@ impl Bouncing {
             share: of.waited as f64 / all,
         });
         let mut lines: Vec<_> = lines
-            .filter(|line| line.transfers >= FEWEST && line.share >= SHARE)
+            .filter(|line| line.transfers >= MIN_TRANSFERS && line.share >= MIN_WAIT_SHARE)
             .collect();
         lines.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.line.cmp(&b.line)));
         lines.truncate(MOST);

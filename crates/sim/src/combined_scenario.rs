@@ -8,7 +8,7 @@ use cohkit_protocol::controller::Access;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::scenario::{Playable, Played};
+use crate::scenario::{Playable, ScenarioRun};
 
 /// Maximum number of combined scenarios.
 const MOST: usize = 16;
@@ -17,7 +17,7 @@ const MOST: usize = 16;
 const BUS_WORDS: u32 = 1 << 26;
 
 /// Scenarios that run together, in the order of their lines and threads.
-pub struct Several {
+pub struct CombinedScenario {
     parts: Vec<Arc<dyn Playable>>,
 }
 
@@ -69,12 +69,12 @@ impl Share {
     }
 }
 
-impl Several {
+impl CombinedScenario {
     /// Combines scenarios.
     ///
     /// # Errors
     /// A sentence: the reason why the scenarios cannot be combined.
-    pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<Several, String> {
+    pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<CombinedScenario, String> {
         for part in &parts {
             let mut played = part.begin();
             let name = played.application().name().to_string();
@@ -92,11 +92,11 @@ impl Several {
                 "{parts} applications use {lines} lines and {words} words of the host's memory: there are fewer, and up to {MOST} applications stand side by side"
             ));
         }
-        Ok(Several { parts })
+        Ok(CombinedScenario { parts })
     }
 }
 
-impl Playable for Several {
+impl Playable for CombinedScenario {
     fn uses(&self) -> Line {
         self.parts.iter().map(|part| part.uses()).sum()
     }
@@ -110,10 +110,10 @@ impl Playable for Several {
         self.parts.iter().all(|part| part.has_end())
     }
 
-    fn asked_for(&self) -> Vec<(Operation, bool)> {
+    fn operation_requirements(&self) -> Vec<(Operation, bool)> {
         self.parts
             .iter()
-            .flat_map(|part| part.asked_for())
+            .flat_map(|part| part.operation_requirements())
             .collect()
     }
 
@@ -121,8 +121,9 @@ impl Playable for Several {
         self.parts.iter().map(|part| part.host_words()).sum()
     }
 
-    fn begin(&self) -> Box<dyn Played> {
-        let mut parts: Vec<Box<dyn Played>> = self.parts.iter().map(|part| part.begin()).collect();
+    fn begin(&self) -> Box<dyn ScenarioRun> {
+        let mut parts: Vec<Box<dyn ScenarioRun>> =
+            self.parts.iter().map(|part| part.begin()).collect();
         let (mut line, mut thread) = (0, 0);
         // The words that only the bus reaches follow the coherent ones.
         let mut coherent = 0;
@@ -152,7 +153,7 @@ impl Playable for Several {
             (line, thread) = (share.lines.end, share.threads.end);
             share
         });
-        Box::new(SeveralPlayed {
+        Box::new(CombinedRun {
             shares: shares.collect(),
             parts,
             name: names.join(" and "),
@@ -162,15 +163,15 @@ impl Playable for Several {
 }
 
 /// State of all scenarios.
-struct SeveralPlayed {
-    parts: Vec<Box<dyn Played>>,
+struct CombinedRun {
+    parts: Vec<Box<dyn ScenarioRun>>,
     shares: Vec<Share>,
     name: String,
     /// Owner of each tag, and the tag in its numbering.
     tags: Vec<(usize, u32)>,
 }
 
-impl SeveralPlayed {
+impl CombinedRun {
     /// Returns the common tag for the tag of one scenario.
     fn tag(&mut self, part: usize, tag: u32) -> u32 {
         let known = self.tags.iter().position(|&known| known == (part, tag));
@@ -289,7 +290,7 @@ impl SeveralPlayed {
     }
 
     /// Converts a step of a scenario's thread to the common numbering.
-    fn outer_step(&self, part: usize, mut step: Step) -> Step {
+    fn to_common_step(&self, part: usize, mut step: Step) -> Step {
         let (share, parts) = (&self.shares[part], self.shares.len() as u32);
         match &mut step {
             Step::Load { line, .. }
@@ -318,7 +319,7 @@ impl SeveralPlayed {
     }
 }
 
-impl Application for SeveralPlayed {
+impl Application for CombinedRun {
     fn name(&self) -> &str {
         &self.name
     }
@@ -350,14 +351,14 @@ impl Application for SeveralPlayed {
     }
 }
 
-impl Played for SeveralPlayed {
+impl ScenarioRun for CombinedRun {
     fn application(&mut self) -> &mut dyn Application {
         self
     }
 
-    fn writes_by(&self, thread: usize) -> Option<Access> {
+    fn write_access(&self, thread: usize) -> Option<Access> {
         let part = self.part_of_thread(thread)?;
-        self.parts[part].writes_by(thread - self.shares[part].threads.start)
+        self.parts[part].write_access(thread - self.shares[part].threads.start)
     }
 
     fn threads(&self) -> usize {
@@ -369,19 +370,19 @@ impl Played for SeveralPlayed {
             return Step::Stop;
         };
         let step = self.parts[part].step(thread - self.shares[part].threads.start, result);
-        self.outer_step(part, step)
+        self.to_common_step(part, step)
     }
 
     fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
         let part = self.part_of_thread(thread)?;
         let own = thread - self.shares[part].threads.start;
         let step = self.parts[part].refused(own, why)?;
-        Some(self.outer_step(part, step))
+        Some(self.to_common_step(part, step))
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
         let mut parts = self.parts.iter().zip(&self.shares);
-        parts.try_for_each(|(part, share)| part.verify(&Within { contents, share }))
+        parts.try_for_each(|(part, share)| part.verify(&ScenarioContents { contents, share }))
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -390,12 +391,12 @@ impl Played for SeveralPlayed {
 }
 
 /// Contents of lines and words in the numbering of one scenario.
-struct Within<'c> {
+struct ScenarioContents<'c> {
     contents: &'c dyn Contents,
     share: &'c Share,
 }
 
-impl Contents for Within<'_> {
+impl Contents for ScenarioContents<'_> {
     fn word(&self, line: Line, word: u16) -> u64 {
         self.contents.word(self.share.lines.start + line, word)
     }

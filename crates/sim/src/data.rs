@@ -5,7 +5,7 @@
 //! The content of a line that was never written is a function of its address and has no entry.
 //! Each entry records the number of the write that created it, which the oracle compares.
 
-use cohkit_base::memory::{ask_for_large_pages, prefetch};
+use cohkit_base::memory::{prefetch, request_huge_pages};
 
 /// Handle of one content of a line in [`Data`]. [`Copy::UNTOUCHED`] is the content before any write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ struct Chunk {
 pub struct Paged<T> {
     /// Index of each page among the allocated ones, or [`ABSENT`].
     pages: Vec<u32>,
-    /// Allocated pages, up to [`TOGETHER`] per allocation, which the host can back with large pages.
+    /// Allocated pages, up to [`PAGES_PER_ALLOCATION`] per allocation, which the host can back with large pages.
     made: Vec<Vec<T>>,
     default: T,
 }
@@ -49,7 +49,7 @@ pub struct Paged<T> {
 const PAGE: usize = 4096;
 const ABSENT: u32 = u32::MAX;
 /// Maximum number of pages per allocation.
-const TOGETHER: usize = 256;
+const PAGES_PER_ALLOCATION: usize = 256;
 
 impl<T: std::marker::Copy> Paged<T> {
     /// Creates an array in which every line has the value `default`.
@@ -80,8 +80,8 @@ impl<T: std::marker::Copy> Paged<T> {
     #[inline(always)]
     fn place(&self, line: u32) -> Option<(usize, usize)> {
         let page = *self.pages.get(line as usize / PAGE)? as usize;
-        let place = page % TOGETHER * PAGE + line as usize % PAGE;
-        (page != ABSENT as usize).then_some((page / TOGETHER, place))
+        let place = page % PAGES_PER_ALLOCATION * PAGE + line as usize % PAGE;
+        (page != ABSENT as usize).then_some((page / PAGES_PER_ALLOCATION, place))
     }
 
     /// Sets the value of a line.
@@ -111,18 +111,18 @@ impl<T: std::marker::Copy> Paged<T> {
         if page >= self.pages.len() {
             self.pages.resize(page + 1, ABSENT);
         }
-        let most = TOGETHER * PAGE;
+        let most = PAGES_PER_ALLOCATION * PAGE;
         if self.made.last().is_none_or(|pages| pages.len() == most) {
             let mut pages = Vec::with_capacity(most);
             // Large pages would waste memory in small machines, which use only a part of the first allocation.
             if !self.made.is_empty() {
-                ask_for_large_pages(&mut pages);
+                request_huge_pages(&mut pages);
             }
             self.made.push(pages);
         }
         let of = self.made.len() - 1;
         let begin = self.made[of].len();
-        self.pages[page] = (of * TOGETHER + begin / PAGE) as u32;
+        self.pages[page] = (of * PAGES_PER_ALLOCATION + begin / PAGE) as u32;
         self.made[of].resize(begin + PAGE, self.default);
         (of, begin + line as usize % PAGE)
     }
@@ -154,7 +154,7 @@ impl Data {
     }
 
     /// Creates contents in which no line has been written, and all lines are zero.
-    pub fn of_zeros(line_bytes: u32) -> Self {
+    pub fn zeroed(line_bytes: u32) -> Self {
         Data {
             zeros: true,
             ..Data::new(line_bytes)

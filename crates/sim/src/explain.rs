@@ -113,10 +113,10 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Maximum number of steps in a chart.
-const STEPS: usize = 60;
+const MAX_CHART_STEPS: usize = 60;
 
 /// Maximum number of agents of which all are shown. With more, a chart shows only those that take part.
-const LIFELINES: usize = 12;
+const MAX_LIFELINES: usize = 12;
 
 /// Removes the lifelines of agents that take no part in any step.
 fn leave_out_idle(sequence: &mut Sequence) {
@@ -148,12 +148,12 @@ fn leave_out_idle(sequence: &mut Sequence) {
 #[derive(Default)]
 pub(crate) struct Trace {
     steps: VecDeque<Step>,
-    /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`STEPS`] are kept.
+    /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`MAX_CHART_STEPS`] are kept.
     whole: bool,
 }
 
 impl Trace {
-    pub fn of_everything() -> Trace {
+    pub fn recording_all() -> Trace {
         Trace {
             steps: VecDeque::new(),
             whole: true,
@@ -161,7 +161,7 @@ impl Trace {
     }
 
     pub fn step(&mut self, step: Step) {
-        if self.steps.len() == STEPS && !self.whole {
+        if self.steps.len() == MAX_CHART_STEPS && !self.whole {
             self.steps.pop_front();
         }
         self.steps.push_back(step);
@@ -186,7 +186,7 @@ impl Trace {
             }
         }
         let mut sequence = Sequence { agents, steps };
-        if sequence.agents.len() > LIFELINES {
+        if sequence.agents.len() > MAX_LIFELINES {
             leave_out_idle(&mut sequence);
         }
         sequence
@@ -198,12 +198,14 @@ impl Simulation {
     pub(crate) fn waits(&self) -> bool {
         let behind = self.behind.as_ref();
         let waits = |behind: &ApplicationRun| {
-            !behind.done() || behind.polls().is_some() || behind.awaits().is_some()
+            !behind.done()
+                || behind.polling_thread().is_some()
+                || behind.thread_awaiting_interrupt().is_some()
         };
         self.in_flight > 0
             || !self.device.done()
             || behind.is_some_and(|behind| waits(behind))
-            || self.input_queues.hold_messages()
+            || self.input_queues.has_messages()
     }
 
     /// Names of the messages that an agent waits for in a configuration, joined by "or"; `None` if it waits for none.
@@ -224,17 +226,17 @@ impl Simulation {
     ///
     /// Checks are periodic while an application runs, since it may wait for the access. Any late access is also
     /// detected at its end.
-    pub(crate) fn overdue(&mut self) {
+    pub(crate) fn check_timeouts(&mut self) {
         let (now, timeout) = (self.now, self.times.timeout);
         let late = self.accesses.iter().find(|(_, access)| {
             access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
         });
         let late = late.map(|(_, access)| (access.line, access.core, access.issued));
-        let late = late.or_else(|| self.late_register(now.saturating_sub(timeout)));
+        let late = late.or_else(|| self.overdue_register_read(now.saturating_sub(timeout)));
         if let Some((line, core, issued)) = late {
             self.gives_up(line, core, issued);
         } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
-            self.look_for_overdue();
+            self.start_timeout_checks();
         }
     }
 
@@ -252,15 +254,15 @@ impl Simulation {
     }
 
     /// Describes the thread that polls, or waits for an interrupt, in vain, if there is one.
-    fn polled(&self) -> Option<String> {
+    fn describe_polling_thread(&self) -> Option<String> {
         let behind = self.behind.as_ref()?;
         let name = behind.name();
-        if let Some(thread) = behind.awaits() {
+        if let Some(thread) = behind.thread_awaiting_interrupt() {
             return Some(format!(
                 "thread {thread} waits for an interrupt, and {name} does nothing more"
             ));
         }
-        let thread = behind.polls()?;
+        let thread = behind.polling_thread()?;
         let idle = self.now.saturating_sub(self.progress) / 1000;
         Some(format!(
             "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"
@@ -268,7 +270,7 @@ impl Simulation {
     }
 
     /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
-    fn late_register(&self, latest: Time) -> Option<(Line, u16, Time)> {
+    fn overdue_register_read(&self, latest: Time) -> Option<(Line, u16, Time)> {
         let threads = &self.behind.as_ref()?.threads;
         let late = |(core, since): (usize, Option<Time>)| {
             let since = since.filter(|&since| since <= latest)?;
@@ -278,7 +280,7 @@ impl Simulation {
         threads.find_map(late)
     }
 
-    pub(crate) fn look_for_overdue(&mut self) {
+    pub(crate) fn start_timeout_checks(&mut self) {
         let often = self.times.patience.min(self.times.timeout / 4);
         self.queue.push(self.now + often.max(1), Event::Overdue);
     }
@@ -295,11 +297,11 @@ impl Simulation {
             return above.all.to_vec();
         }
         let below = self.below.as_ref();
-        below.map_or_else(|| self.own_lifelines(), |below| below.all.to_vec())
+        below.map_or_else(|| self.local_lifelines(), |below| below.all.to_vec())
     }
 
     /// Names of this simulation's agents: its caches, then its homes.
-    pub(crate) fn own_lifelines(&self) -> Vec<String> {
+    pub(crate) fn local_lifelines(&self) -> Vec<String> {
         let name = |remote| self.remote.remote_name(remote);
         let mut agents: Vec<String> = match self.groups.caches() {
             1 => vec![lifeline(&name(Agent(0)), "remote")],
@@ -402,7 +404,7 @@ impl Simulation {
             let count = accesses.count();
             let begins = self.groups.of_cache(remote).begins;
             let idle = configuration == begins && count == 0;
-            if idle && usize::from(self.groups.caches()) > LIFELINES {
+            if idle && usize::from(self.groups.caches()) > MAX_LIFELINES {
                 continue;
             }
             let mut sentence = format!("{agent} is in {words}");
@@ -432,7 +434,7 @@ impl Simulation {
             waits.push(format!("{words} from {from} has not been taken by {to}"));
         }
         let blocked = self.blocked_input_queues();
-        waits.extend(blocked.into_iter().take(LIFELINES));
+        waits.extend(blocked.into_iter().take(MAX_LIFELINES));
         let text = match culprit {
             Some((issued, _)) => {
                 let whose = open.iter().find(|(of, _)| *of == line);
@@ -444,7 +446,7 @@ impl Simulation {
             None if self.behind.is_some() => match open.first() {
                 Some((_, what)) => format!("{what}, and nothing else is left to do"),
                 None => self
-                    .polled()
+                    .describe_polling_thread()
                     .unwrap_or("the application does not end".to_string()),
             },
             None if self.device.done() => "messages wait in input queues for ever".to_string(),

@@ -24,10 +24,10 @@ const SPAN: u32 = 9;
 /// The wheel spans `1 << WHEEL` picoseconds.
 const WHEEL: u32 = 21;
 /// Number of events at a time below which buckets have their full span.
-const FEW: u64 = 1024;
-/// Look-ahead of the three prefetch stages of [`Queue::soon`]: the maximum number of events, and of buckets, ahead of
+const SPARSE_EVENTS: u64 = 1024;
+/// Look-ahead of the three prefetch stages of [`Queue::announce_next`]: the maximum number of events, and of buckets, ahead of
 /// the next one.
-const SOON: [u64; 3] = [48, 24, 8];
+const LOOK_AHEAD: [u64; 3] = [48, 24, 8];
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ struct Node<E> {
     next: u32,
     /// Picoseconds from the start of its bucket.
     offset: u16,
-    /// Stages of [`Queue::soon`] that have reported the event, one bit each.
+    /// Stages of [`Queue::announce_next`] that have reported the event, one bit each.
     told: u8,
 }
 
@@ -51,24 +51,24 @@ struct Bucket {
 }
 
 /// A far event, ordered by time and then insertion.
-struct Far<E> {
+struct FarEvent<E> {
     time: Time,
     number: u64,
     event: E,
 }
 
-impl<E> PartialEq for Far<E> {
+impl<E> PartialEq for FarEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         (self.time, self.number) == (other.time, other.number)
     }
 }
-impl<E> Eq for Far<E> {}
-impl<E> PartialOrd for Far<E> {
+impl<E> Eq for FarEvent<E> {}
+impl<E> PartialOrd for FarEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<E> Ord for Far<E> {
+impl<E> Ord for FarEvent<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.time, self.number).cmp(&(other.time, other.number))
     }
@@ -87,15 +87,15 @@ pub struct Queue<E> {
     occupied: Box<[u64]>,
     nodes: Vec<Node<E>>,
     free: u32,
-    far: BinaryHeap<Reverse<Far<E>>>,
+    far: BinaryHeap<Reverse<FarEvent<E>>>,
     /// Bucket of the earliest far event: avoids accesses to the heap.
     far_bucket: u64,
     inserted: u64,
-    /// Progress of each stage of [`Queue::soon`].
-    told: [Announced; SOON.len()],
+    /// Progress of each stage of [`Queue::announce_next`].
+    told: [Announced; LOOK_AHEAD.len()],
 }
 
-/// Progress of a stage of [`Queue::soon`].
+/// Progress of a stage of [`Queue::announce_next`].
 #[derive(Clone, Copy, Default)]
 struct Announced {
     /// Number of reported events that are still in the queue.
@@ -114,13 +114,13 @@ impl<E: Copy> Default for Queue<E> {
 impl<E: Copy> Queue<E> {
     /// Creates an empty queue at time 0.
     pub fn new() -> Self {
-        Queue::of_many(0)
+        Queue::for_events(0)
     }
 
     /// Creates an empty queue at time 0 for about `events` events at a time. More events have smaller buckets.
-    pub fn of_many(events: u64) -> Self {
+    pub fn for_events(events: u64) -> Self {
         let span = SPAN
-            - (events / FEW)
+            - (events / SPARSE_EVENTS)
                 .checked_ilog2()
                 .map_or(0, |bits| (bits + 1).min(SPAN));
         let empty = Bucket {
@@ -140,7 +140,7 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
-            told: [Announced::default(); SOON.len()],
+            told: [Announced::default(); LOOK_AHEAD.len()],
         }
     }
 
@@ -187,7 +187,7 @@ impl<E: Copy> Queue<E> {
         let offset = time as u16 & ((1 << self.span) - 1);
         let node = match self.nodes.get_mut(index as usize) {
             Some(node) if near => node,
-            _ => return self.push_apart(time, event),
+            _ => return self.push_far(time, event),
         };
         self.free = node.next;
         *node = Node {
@@ -214,7 +214,7 @@ impl<E: Copy> Queue<E> {
 
     /// Inserts an event beyond the wheel, or one for which there is no free node.
     #[cold]
-    fn push_apart(&mut self, time: Time, event: E) {
+    fn push_far(&mut self, time: Time, event: E) {
         if (time >> self.span) - self.cursor < self.count() {
             self.free = self.nodes.len() as u32;
             self.nodes.push(Node {
@@ -227,7 +227,7 @@ impl<E: Copy> Queue<E> {
         }
         self.inserted += 1;
         self.far_bucket = self.far_bucket.min(time >> self.span);
-        self.far.push(Reverse(Far {
+        self.far.push(Reverse(FarEvent {
             time,
             number: self.inserted,
             event,
@@ -245,7 +245,7 @@ impl<E: Copy> Queue<E> {
         };
         if self.far_bucket < self.cursor + self.count() {
             // Events in the wheel precede all far events, so the cursor remains correct.
-            self.bring_near();
+            self.move_far_events();
         }
         let place = self.place(self.cursor);
         let index = self.buckets[place].first;
@@ -290,8 +290,8 @@ impl<E: Copy> Queue<E> {
     ///
     /// Each stage reports an event at most once. An event inserted before the last reported one may be missed.
     #[inline]
-    pub fn soon(&mut self, time: usize, mut each: impl FnMut(&E)) {
-        while self.told[time].events < SOON[time] {
+    pub fn announce_next(&mut self, time: usize, mut each: impl FnMut(&E)) {
+        while self.told[time].events < LOOK_AHEAD[time] {
             let Some((bucket, index)) = self.untold(time) else {
                 return;
             };
@@ -325,7 +325,7 @@ impl<E: Copy> Queue<E> {
                 next => return Some((bucket, next)),
             },
         };
-        let end = self.cursor + SOON[time];
+        let end = self.cursor + LOOK_AHEAD[time];
         while bucket < end {
             let bits = self.occupied[self.place(bucket) / 64] >> (bucket % 64);
             if bits != 0 {
@@ -363,7 +363,7 @@ impl<E: Copy> Queue<E> {
 
     /// Moves far events that the wheel now covers into it, in order.
     #[cold]
-    fn bring_near(&mut self) {
+    fn move_far_events(&mut self) {
         while let Some(Reverse(first)) = self.far.peek() {
             self.far_bucket = first.time >> self.span;
             if self.far_bucket >= self.cursor + self.count() {
@@ -407,23 +407,23 @@ mod tests {
                 Just(None),
                 Just(None),
             ], 0..600)) {
-            let mut queue = Queue::of_many(events);
+            let mut queue = Queue::for_events(events);
             let mut map = BTreeMap::new();
-            let mut told = SOON.map(|_| BTreeSet::new());
+            let mut told = LOOK_AHEAD.map(|_| BTreeSet::new());
             let mut pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);
                 prop_assert_eq!(queue.next(), expected.map(|(time, _)| time));
                 prop_assert_eq!(queue.pop(), expected);
                 for (time, told) in told.iter_mut().enumerate() {
-                    let mut soon = Vec::new();
-                    queue.soon(time, |&number| soon.push(number));
-                    for number in soon {
+                    let mut announce_next = Vec::new();
+                    queue.announce_next(time, |&number| announce_next.push(number));
+                    for number in announce_next {
                         prop_assert!(told.insert(number), "{} is told twice", number);
                         let (due, _) = *map.keys().find(|key| key.1 == number).expect("it is in the queue");
-                        prop_assert!(due - queue.now() <= SOON[time] << SPAN);
+                        prop_assert!(due - queue.now() <= LOOK_AHEAD[time] << SPAN);
                     }
                     let waiting = map.keys().filter(|key| told.contains(&key.1));
-                    prop_assert!(waiting.count() as u64 <= SOON[time]);
+                    prop_assert!(waiting.count() as u64 <= LOOK_AHEAD[time]);
                 }
                 Ok(())
             };

@@ -119,7 +119,7 @@ impl UpperLevel {
     }
 
     /// Records that the home is handling the unlock.
-    pub fn gives_back(&mut self, line: Line) {
+    pub fn begin_unlock(&mut self, line: Line) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::GivenBack;
         }
@@ -194,13 +194,13 @@ impl Simulation {
             _ => false,
         });
         let (before, after) = (transition.before.right, transition.after.right);
-        let Some(left) = hierarchy::lowers(before, after, sends_line) else {
+        let Some(left) = hierarchy::lowered_permission(before, after, sends_line) else {
             return false;
         };
         match below.locks.get_mut(&(cache, line)) {
             Some(lock) => {
                 lock.evicts |= evicts;
-                lock.stage != Stage::Held || !hierarchy::lets(lock.ensures, left)
+                lock.stage != Stage::Held || !hierarchy::lock_permits(lock.ensures, left)
             }
             None => {
                 let lock = Lock::wanted(left, evicts);
@@ -212,7 +212,7 @@ impl Simulation {
     }
 
     /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
-    fn wanted_below(&mut self, cache: Agent, line: Line, right: Right) {
+    fn prefetch_for_below(&mut self, cache: Agent, line: Line, right: Right) {
         let begins = (self.below.as_mut())
             .is_some_and(|below| below.is_free(cache, line) && below.asked.insert((cache, line)));
         if begins {
@@ -223,12 +223,12 @@ impl Simulation {
     }
 
     /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
-    fn locked_below(&mut self, cache: Agent, line: Line) {
+    fn handle_lock_below(&mut self, cache: Agent, line: Line) {
         let Some(lock) = (self.below.as_mut()).and_then(|b| b.locks.get_mut(&(cache, line))) else {
             return;
         };
         lock.stage = Stage::Held;
-        self.deliver_left(cache, line);
+        self.retry_stalled_messages(cache, line);
         if self.below.as_ref().is_some_and(|b| b.evicts(cache, line)) {
             self.evict_recalled(cache, line);
         }
@@ -241,12 +241,12 @@ impl Simulation {
     }
 
     /// Handles the release of a lock by the home below.
-    fn free_below(&mut self, cache: Agent, line: Line) {
+    fn handle_release_below(&mut self, cache: Agent, line: Line) {
         if let Some(below) = &mut self.below {
             below.locks.remove(&(cache, line));
         }
-        self.deliver_left(cache, line);
-        self.unpark(cache);
+        self.retry_stalled_messages(cache, line);
+        self.retry_waiting_for_way(cache);
     }
 }
 
@@ -261,7 +261,7 @@ impl Simulation {
     }
 
     /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
-    pub(crate) fn waits_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
+    pub(crate) fn must_wait_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
         let (Some(message), Some(above)) = (message, &mut self.above) else {
             return false;
         };
@@ -282,17 +282,17 @@ impl Simulation {
     ) -> Transition {
         let above = self.above.as_ref();
         let writes = above.is_some_and(|above| above.rights.get(line) == Right::Write);
-        let lent = self.home.lent(configuration, writes);
-        let mut transition = self.home.step(lent, input);
+        let with_backing_permission = self.home.with_backing_permission(configuration, writes);
+        let mut transition = self.home.step(with_backing_permission, input);
         if transition.answer == Answer::Take {
             // Normalise the configuration, so that it does not depend on the permission above at this step.
-            transition.next = self.home.lent(transition.next, true);
+            transition.next = self.home.with_backing_permission(transition.next, true);
         }
         transition
     }
 
     /// Handles a change of the permission or copy of the cache above.
-    fn changed_above(&mut self, line: Line, right: Right, copy: Copy) {
+    fn handle_change_above(&mut self, line: Line, right: Right, copy: Copy) {
         let Some(above) = &mut self.above else {
             return;
         };
@@ -310,7 +310,7 @@ impl Simulation {
                 self.check_inclusion(cache, line, own);
             }
         } else if right > before {
-            self.present_again(self.unit_of(line), line);
+            self.return_waiting_inputs(self.unit_of(line), line);
         }
     }
 
@@ -337,7 +337,7 @@ impl Simulation {
     }
 
     /// Handles an unlock that the home has received.
-    pub(crate) fn unlocked_below(&mut self, line: Line) {
+    pub(crate) fn handle_unlock_below(&mut self, line: Line) {
         if let Some(above) = &mut self.above {
             above.locks.remove(&line);
             above.told.push(Up::Unlocked(line));

@@ -1,6 +1,6 @@
 //! Messages in flight, and pools whose elements keep their index.
 
-use cohkit_base::memory::prefetch_whole;
+use cohkit_base::memory::prefetch_value;
 use cohkit_protocol::protocol::MessageId;
 use std::ops::Range;
 
@@ -154,7 +154,7 @@ impl<T: Copy> Pool<T> {
     /// Prefetches an element into the host's cache.
     #[inline]
     pub fn prefetch(&self, index: u32) {
-        prefetch_whole(&self.places[index as usize]);
+        prefetch_value(&self.places[index as usize]);
     }
 
     /// Elements in the pool, with their indices.

@@ -49,7 +49,7 @@ struct LineRecord {
     /// Number of its last write.
     latest: u32,
     /// Number of agents with each permission, relative to the initial state.
-    may: [u16; 3],
+    holder_counts: [u16; 3],
 }
 
 /// Checker of one run.
@@ -102,14 +102,14 @@ impl Oracle {
 
     /// True if copies may be stale and permissions do not exclude each other, as with `guarantee none`.
     #[inline(always)]
-    pub fn may_be_old(&self) -> bool {
+    pub fn may_be_stale(&self) -> bool {
         self.old.is_some()
     }
 
     /// Returns the property violated by a store that is not performed exactly once. Where copies are current, it is the
     /// data value.
-    pub fn of_stores(&self) -> FailureKind {
-        match self.may_be_old() {
+    pub fn store_property(&self) -> FailureKind {
+        match self.may_be_stale() {
             false => FailureKind::DataValue,
             true => FailureKind::StorePerformedOnce,
         }
@@ -133,7 +133,7 @@ impl Oracle {
     ///
     /// # Errors
     /// Description of the violation.
-    pub fn reads_old(
+    pub fn check_stale_read(
         &mut self,
         reader: (u16, bool),
         word: Word,
@@ -150,7 +150,7 @@ impl Oracle {
     /// Records that a message carries the store of a cache's access to the home. `again`: another message has done so
     /// before.
     #[inline]
-    pub fn store_is_sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
+    pub fn record_store_sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
         if let Some(own) = &mut self.own {
             own.sent(of, flight, again);
         }
@@ -158,7 +158,7 @@ impl Oracle {
 
     /// Records that a cache has posted the store that it has sent.
     #[inline]
-    pub fn store_is_posted(&mut self, of: (Agent, Line)) {
+    pub fn record_store_posted(&mut self, of: (Agent, Line)) {
         if let Some(own) = &mut self.own {
             own.posted(of);
         }
@@ -169,7 +169,7 @@ impl Oracle {
     /// # Errors
     /// The store must not be performed.
     #[inline]
-    pub fn store_is_performed(&mut self, of: (Agent, Line), flight: u32) -> Result<(), Breach> {
+    pub fn record_store_performed(&mut self, of: (Agent, Line), flight: u32) -> Result<(), Breach> {
         let version = self.latest(of.1);
         match &mut self.own {
             Some(own) => own.performed(of, flight, version),
@@ -179,12 +179,12 @@ impl Oracle {
 
     /// True if a copy of this version contains all stores that the cache has posted to the line.
     #[inline]
-    pub fn finds_own(&self, of: (Agent, Line), version: u32) -> bool {
-        (self.own.as_ref()).is_none_or(|own| own.finds(of, version))
+    pub fn contains_own_stores(&self, of: (Agent, Line), version: u32) -> bool {
+        (self.own.as_ref()).is_none_or(|own| own.contains_stores(of, version))
     }
 
     /// Sets the initial value of all words to zero.
-    pub(crate) fn begins_with_zeros(&mut self) {
+    pub(crate) fn set_initial_zeros(&mut self) {
         self.first = |_, _| 0;
     }
 
@@ -210,26 +210,26 @@ impl Oracle {
     /// Records that the permission of one agent for a line changes.
     #[inline]
     pub fn changes(&mut self, line: Line, from: Right, to: Right) {
-        let may = match &mut self.above {
-            None => &mut self.lines.of(line).may,
+        let holder_counts = match &mut self.above {
+            None => &mut self.lines.of(line).holder_counts,
             Some(above) => above.of(line),
         };
-        may[from as usize] = may[from as usize].wrapping_sub(1);
-        may[to as usize] = may[to as usize].wrapping_add(1);
+        holder_counts[from as usize] = holder_counts[from as usize].wrapping_sub(1);
+        holder_counts[to as usize] = holder_counts[to as usize].wrapping_add(1);
     }
 
     /// Returns the number of agents with each permission.
     #[inline]
-    fn may(&self, line: Line) -> [u16; 3] {
+    fn holder_counts(&self, line: Line) -> [u16; 3] {
         match &self.above {
-            None => self.lines.get(line).may,
+            None => self.lines.get(line).holder_counts,
             Some(above) => above.get(line),
         }
     }
 
     /// Returns the highest permission that any agent has for a line.
     pub fn most(&self, line: Line) -> Right {
-        match self.may(line) {
+        match self.holder_counts(line) {
             [_, 0, 0] => Right::None,
             [_, _, 0] => Right::Read,
             _ => Right::Write,
@@ -239,9 +239,9 @@ impl Oracle {
     /// True if another agent than the holder of `right` has a permission that excludes it.
     #[inline]
     pub fn excluded(&self, line: Line, right: Right) -> bool {
-        let [_, readers, writers] = self.may(line);
+        let [_, readers, writers] = self.holder_counts(line);
         match right {
-            _ if self.may_be_old() => false,
+            _ if self.may_be_stale() => false,
             Right::None => false,
             Right::Read => writers > 0,
             Right::Write => writers > 1 || readers > 0,
@@ -284,13 +284,13 @@ impl Oracle {
     /// True if a content of this version is the last write of the line, or if that is not checked.
     #[inline]
     pub fn current(&self, line: Line, version: u32) -> bool {
-        self.level == Level::Off || self.may_be_old() || version == self.latest(line)
+        self.level == Level::Off || self.may_be_stale() || version == self.latest(line)
     }
 
     /// True if a word has the value last written, or if that is not checked. `value` is evaluated only if it is needed.
     #[inline]
     pub fn word(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
-        if self.level < Level::Bytes || self.may_be_old() {
+        if self.level < Level::Bytes || self.may_be_stale() {
             return true;
         }
         let written = self.words.get(&(line, word)).copied();
@@ -300,6 +300,6 @@ impl Oracle {
 
 /// True if two agents may have these permissions for one line at a time.
 #[inline]
-pub fn compatible(one: Right, other: Right) -> bool {
+pub fn are_compatible(one: Right, other: Right) -> bool {
     one == Right::None || other == Right::None || (one, other) == (Right::Read, Right::Read)
 }

@@ -54,12 +54,12 @@ pub trait Playable: Send + Sync {
 
     /// Local operations that its application may request, each with true if it locks the line. A home that lacks one is
     /// rejected before the run.
-    fn asked_for(&self) -> Vec<(Operation, bool)> {
+    fn operation_requirements(&self) -> Vec<(Operation, bool)> {
         Vec::new()
     }
 
     /// True if its application must be notified of changes of the CPU's permissions.
-    fn hears_changes(&self) -> bool {
+    fn observes_changes(&self) -> bool {
         true
     }
 
@@ -80,11 +80,11 @@ pub trait Playable: Send + Sync {
     }
 
     /// Returns its application and threads in their initial state.
-    fn begin(&self) -> Box<dyn Played>;
+    fn begin(&self) -> Box<dyn ScenarioRun>;
 }
 
 /// State of a scenario of any type.
-pub trait Played {
+pub trait ScenarioRun {
     /// The application.
     fn application(&mut self) -> &mut dyn Application;
 
@@ -100,7 +100,7 @@ pub trait Played {
     }
 
     /// Access type of the protocol file for the thread's current write or atomic, if it is not the default one.
-    fn writes_by(&self, _thread: usize) -> Option<Access> {
+    fn write_access(&self, _thread: usize) -> Option<Access> {
         None
     }
 
@@ -127,12 +127,12 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
         self.ends()
     }
 
-    fn asked_for(&self) -> Vec<(Operation, bool)> {
+    fn operation_requirements(&self) -> Vec<(Operation, bool)> {
         self.asks()
     }
 
-    fn hears_changes(&self) -> bool {
-        self.hears()
+    fn observes_changes(&self) -> bool {
+        self.needs_change_events()
     }
 
     fn engines(&self) -> u32 {
@@ -147,8 +147,8 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
         Scenario::host_words(self)
     }
 
-    fn begin(&self) -> Box<dyn Played> {
-        Box::new(InPlay {
+    fn begin(&self) -> Box<dyn ScenarioRun> {
+        Box::new(TypedScenarioRun {
             application: self.application(),
             threads: self.threads(),
             scenario: self.clone(),
@@ -156,13 +156,13 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
     }
 }
 
-struct InPlay<S: Scenario> {
+struct TypedScenarioRun<S: Scenario> {
     scenario: S,
     application: S::Application,
     threads: Vec<S::Thread>,
 }
 
-impl<S: Scenario> Played for InPlay<S> {
+impl<S: Scenario> ScenarioRun for TypedScenarioRun<S> {
     fn application(&mut self) -> &mut dyn Application {
         &mut self.application
     }
@@ -195,7 +195,7 @@ pub struct Tally {
     /// Sums of the counts of threads and application, by name.
     pub counts: BTreeMap<&'static str, u64>,
     /// Timestamps of the counts, by name. They do not record the number of cached lines.
-    pub courses: BTreeMap<&'static str, RateSampler>,
+    pub rate_samplers: BTreeMap<&'static str, RateSampler>,
     /// Durations measured by threads, by name, and those of local operations, from request to completion at the
     /// application.
     pub times: BTreeMap<&'static str, Histogram>,

@@ -52,7 +52,7 @@ use crate::statistics::{Counters, Stall, Statistics, Totals};
 use crate::timeline::Filter;
 
 pub use cohkit_protocol::construct::home;
-use groups::{Described, Groups};
+use groups::{Groups, KindQuantities};
 use input_queues::InputQueues;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
@@ -62,11 +62,11 @@ pub use running::{
 };
 use setup::check;
 pub(crate) use setup::sentence;
-pub use setup::{HostSpace, Lower, MakeHome, NoScenario, Setup};
+pub use setup::{ClockedHomeFactory, HostSpace, LowerLevelSetup, NoScenario, Setup};
 
 /// Mask of event numbers: each time these bits are 0, a run frees configurations and polls whether to continue. That is
 /// every few milliseconds.
-pub(crate) const ASKED_AFTER: u64 = (1 << 16) - 1;
+pub(crate) const POLL_MASK: u64 = (1 << 16) - 1;
 
 /// An event of the kernel. Numbers are indices into pools and lists.
 #[derive(Clone, Copy, Debug)]
@@ -323,9 +323,9 @@ impl Simulation {
             u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch)
         });
         let in_flight = in_flight.sum();
-        let described = Described::of(platform, remotes.kinds());
+        let described = KindQuantities::of(platform, remotes.kinds());
         for layer in described.iter().filter_map(|of| of.link.layer.as_ref()) {
-            let orders = layer::kept_by_receivers(protocol, layer.framing);
+            let orders = layer::receiver_ordered(protocol, layer.framing);
             kinds::keep_at_receivers(&mut kinds, &orders);
         }
         let units = homes * platform.home.slices.value * platform.home.units.value;
@@ -349,7 +349,7 @@ impl Simulation {
         let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         let input_queues = InputQueues::new(protocol, remotes.total(), homes);
-        let waits = input_queues.are_limited();
+        let waits = input_queues.is_limited();
         let registers = Registers::new(&remote, &home, remotes.total(), homes, waits);
         let caches: Vec<_> = groups.groups.iter().map(|of| of.caches.clone()).collect();
         let most = workloads.iter().map(|workload| workload.lines);
@@ -362,7 +362,7 @@ impl Simulation {
         Ok(Simulation {
             registers,
             translations: translations.map(Box::new),
-            queue: Queue::of_many(in_flight),
+            queue: Queue::for_events(in_flight),
             now: 0,
             times: Times::new(platform, setup.clocked.is_some()),
             bounds: protocol.bounds.clone(),
@@ -410,7 +410,7 @@ impl Simulation {
             posted_stores: FxHashMap::default(),
             earlier: OrderTracker::default(),
             input_queues,
-            ahead: Simulation::looks_ahead(in_flight),
+            ahead: Simulation::is_prefetch_worthwhile(in_flight),
             above: None,
             below: None,
             port: None,
@@ -433,15 +433,18 @@ impl Simulation {
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
         self.begin();
         if self.behind.is_some() {
-            self.look_for_overdue();
+            self.start_timeout_checks();
         }
         while let Some((time, event)) = self.queue.pop() {
             // Periodic checks alone do not keep a run going.
             let may_watch = matches!(event, Event::Overdue | Event::Translation(_));
-            if may_watch && self.watches(event) && self.queue.len() < self.watchers() {
+            if may_watch
+                && self.is_watchdog_event(event)
+                && self.queue.len() < self.max_watchdog_events()
+            {
                 break;
             }
-            self.happen(time, event);
+            self.handle_event(time, event);
             if time.saturating_sub(self.progress) > self.times.patience || self.failure.is_some() {
                 if self.waits() {
                     self.stuck();
@@ -450,7 +453,7 @@ impl Simulation {
                     return Err(failure);
                 }
             }
-            if self.counters.events & ASKED_AFTER == 0 {
+            if self.counters.events & POLL_MASK == 0 {
                 self.sweep();
                 if !go_on(self.counters.performed) {
                     return Ok(false);
@@ -468,20 +471,21 @@ impl Simulation {
 
     /// True if an event alone does not keep a run going: a timeout check, or the invalidation of a page's translation.
     #[cold]
-    pub(crate) fn watches(&self, event: Event) -> bool {
+    pub(crate) fn is_watchdog_event(&self, event: Event) -> bool {
         match event {
             Event::Overdue => true,
-            Event::Translation(number) => self.unmaps_now(number),
+            Event::Translation(number) => self.must_unmap(number),
             _ => false,
         }
     }
 
     /// Maximum number of such events that are pending, including the current one.
     #[cold]
-    pub(crate) fn watchers(&self) -> usize {
+    pub(crate) fn max_watchdog_events(&self) -> usize {
         let translations = self.translations.as_ref();
-        let unmaps = translations.is_some_and(|translations| translations.unmaps());
-        usize::from(self.behind.is_some()) + usize::from(unmaps)
+        let unmapping_scheduled =
+            translations.is_some_and(|translations| translations.unmapping_scheduled());
+        usize::from(self.behind.is_some()) + usize::from(unmapping_scheduled)
     }
 
     /// Starts the application or the traffic, and the device.
@@ -501,7 +505,7 @@ impl Simulation {
                     continue;
                 }
                 if round == 0 && (core == group.cores.start || group.streams) {
-                    self.hint_ahead(core);
+                    self.prefetch_initial_accesses(core);
                 }
                 self.issue(core, 0);
             }
@@ -513,18 +517,18 @@ impl Simulation {
 
     /// Handles an event.
     #[inline(always)]
-    pub(crate) fn happen(&mut self, time: Time, event: Event) {
+    pub(crate) fn handle_event(&mut self, time: Time, event: Event) {
         self.now = time;
         self.counters.events += 1;
         self.remote.forget();
         self.home.forget();
         if self.ahead {
-            self.look_ahead();
+            self.prefetch_next_events();
         }
         match event {
             Event::Access(access) => self.access(access),
             Event::Core(access) => self.core(access),
-            Event::Drained(core, place) => self.drained_at_core(core, place),
+            Event::Drained(core, place) => self.notify_core_of_drain(core, place),
             Event::Switch(index, at) => self.at_switch(index, at),
             Event::Offer(index) => self.offer(index, true),
             Event::Lanes(number) => self.lanes(number),
@@ -537,15 +541,15 @@ impl Simulation {
             Event::Unlock(line) => self.unlock(line),
             Event::Application(number) => self.application(number),
             Event::StopApplication => self.stop_application(),
-            Event::Local(line, number) => self.local_arrives(line, number),
-            Event::LocalUnlock(line) => self.unlock_arrives(line),
+            Event::Local(line, number) => self.present_local_operation(line, number),
+            Event::LocalUnlock(line) => self.present_unlock(line),
             Event::HostStep(core) => self.host_step(core),
             Event::Transfer(number) => self.transferred(number),
             Event::Registers(number) => self.registers_changed(number),
             Event::InputQueue(number) => self.input_queue_advances(number as usize),
             Event::Translation(number) => self.translation(number),
             Event::Thread(core) => self.thread(core, time),
-            Event::Overdue => self.overdue(),
+            Event::Overdue => self.check_timeouts(),
         }
     }
 
@@ -597,7 +601,7 @@ impl Simulation {
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
         if self.behind.is_some() {
-            self.begin_to_count();
+            self.open_traffic_window();
         }
         self.flights = self.flights.wrapping_add(1);
         message.flight = self.flights;
@@ -616,7 +620,7 @@ impl Simulation {
         if self.hosts.is_some() {
             return self.send_by_hosts(message, ready, order);
         }
-        self.will_look_at(&message);
+        self.prefetch_receiver(&message);
         let switched = self.network.is_switched();
         if message.from == HOME && message.to == HOME && !switched {
             // Without a switch, all homes are in one place.
@@ -692,7 +696,7 @@ impl Simulation {
     /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if `last`.
     fn send_queued(&mut self, index: u32, ready: Time, last: bool) {
         if self.watched {
-            self.note_room(index, ready);
+            self.note_credit(index, ready);
         }
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
@@ -700,7 +704,7 @@ impl Simulation {
         let now = self.now;
         let sent = Sent { now, ready };
         let direction = match last {
-            true => self.network.reaching(&message),
+            true => self.network.links_to_receiver(&message),
             false => self.network.leaving(&message),
         };
         let arrival = direction.send(
@@ -727,7 +731,8 @@ impl Simulation {
             let order = self.kinds[message.kind.index()].order(&message);
             let now = self.now;
             let sent = Sent { now, ready };
-            let (at, next) = hosts.leaves_switch(switch, sent, &message, &mut self.random, order);
+            let (at, next) =
+                hosts.send_from_switch(switch, sent, &message, &mut self.random, order);
             let event = match next {
                 Some(next) => Event::Switch(index, next),
                 None => Event::Deliver(index),
@@ -738,9 +743,9 @@ impl Simulation {
         if self.network.framed(&message, true).is_some() {
             return self.offer_at(index, ready, true);
         }
-        let direction = self.network.reaching(&message);
+        let direction = self.network.links_to_receiver(&message);
         if direction.has_room(circuit) {
-            self.leaves_switch(index, ready);
+            self.send_from_switch(index, ready);
         } else {
             direction.queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
@@ -748,14 +753,14 @@ impl Simulation {
     }
 
     /// Sends a message from the switch to its receiver, and frees its place at the switch.
-    fn leaves_switch(&mut self, index: u32, ready: Time) {
+    fn send_from_switch(&mut self, index: u32, ready: Time) {
         self.send_queued(index, ready, true);
         let message = self.messages[index];
-        self.leaves_place(&message);
+        self.free_switch_place(&message);
     }
 
     /// Takes a message out of its circuit at the receiver. It stays in the pool.
-    pub(crate) fn leaves_circuit(&mut self, index: u32) {
+    pub(crate) fn dequeue_from_circuit(&mut self, index: u32) {
         let message = self.messages[index];
         self.messages[index].credit = false;
         self.taken(&message);
@@ -782,11 +787,11 @@ impl Simulation {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        let next = self.network.reaching(message).release(circuit);
+        let next = self.network.links_to_receiver(message).release(circuit);
         if let Some((number, _, port)) = self.network.framed(message, true) {
             // Messages that arrived on the links without finding room may enter now.
             if std::mem::take(&mut port.blocked) {
-                port.look_at(self.now);
+                port.set_due(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
             return;
@@ -794,7 +799,7 @@ impl Simulation {
         if let Some((ready, next)) = next {
             let ready = ready.max(self.now);
             match self.network.is_switched() {
-                true => self.leaves_switch(next, ready),
+                true => self.send_from_switch(next, ready),
                 false => self.send_queued(next, ready, true),
             }
         }
@@ -816,10 +821,10 @@ impl Simulation {
         if last {
             return self.queue.push(at, Event::Offer(index));
         }
-        let comes = port.offer_later(at, side, message.kind, message.line, index);
-        if comes < port.due() {
-            port.look_at(comes);
-            self.queue.push(comes, Event::Lanes(number as u32));
+        let next_arrival = port.offer_later(at, side, message.kind, message.line, index);
+        if next_arrival < port.due() {
+            port.set_due(next_arrival);
+            self.queue.push(next_arrival, Event::Lanes(number as u32));
         }
         let direction = self.network.leaving(&message);
         direction.count((message.kind, more(&message)));
@@ -831,7 +836,7 @@ impl Simulation {
         match last {
             true => self
                 .network
-                .reaching(&message)
+                .links_to_receiver(&message)
                 .count((message.kind, more(&message))),
             false => self
                 .network
@@ -843,19 +848,19 @@ impl Simulation {
         };
         port.advance(now);
         let due = port.offer(side, message.kind, message.line, index);
-        self.look_at_lanes(number, due);
+        self.schedule_lanes(number, due);
         if last {
-            self.leaves_place(&message);
+            self.free_switch_place(&message);
         }
     }
 
     /// Frees a message's place at the switch.
-    fn leaves_place(&mut self, message: &Message) {
+    fn free_switch_place(&mut self, message: &Message) {
         let circuit = self.kinds[message.kind.index()].circuit;
         let next = self.network.leaving(message).release(circuit);
         if let Some((number, _, port)) = self.network.framed(message, false) {
             if std::mem::take(&mut port.blocked) {
-                port.look_at(self.now);
+                port.set_due(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
         } else if let Some((ready, next)) = next {
@@ -867,7 +872,7 @@ impl Simulation {
     fn lanes(&mut self, number: u32) {
         let port = self.network.ports[number as usize].as_ref();
         if port.is_some_and(|port| port.due() <= self.now) {
-            let left = self.take_from_lanes(number as usize);
+            let left = self.deliver_from_lanes(number as usize);
             if left.elsewhere {
                 self.network.elsewhere.push(number);
             }
@@ -876,15 +881,15 @@ impl Simulation {
 
     /// Lets messages for this space in, from links shared with another space and at the request of that space. Messages
     /// left for the other space are reported only if some were taken: these were before them.
-    pub(crate) fn lanes_of_both(&mut self, number: usize) {
-        let left = self.take_from_lanes(number);
+    pub(crate) fn deliver_from_shared_lanes(&mut self, number: usize) {
+        let left = self.deliver_from_lanes(number);
         if left.took && left.elsewhere {
             self.network.elsewhere.push(number as u32);
         }
     }
 
     /// Lets messages in that have arrived on framed links, as far as there is room at the switch or at their receivers.
-    fn take_from_lanes(&mut self, number: usize) -> Unclaimed {
+    fn deliver_from_lanes(&mut self, number: usize) -> Unclaimed {
         let Simulation {
             network,
             messages,
@@ -899,7 +904,7 @@ impl Simulation {
             network.ports = ports;
             return Unclaimed::default();
         };
-        port.look_at(Time::MAX);
+        port.set_due(Time::MAX);
         let (join, mut blocked) = (port.join, false);
         let switched = network.is_switched();
         let lets_in = |to: usize, index: u32| {
@@ -907,12 +912,12 @@ impl Simulation {
             let circuit = kinds[message.kind.index()].circuit;
             let room = match switched && to == 1 {
                 true => network.leaving(message).has_room(circuit),
-                false => network.reaching(message).has_room(circuit),
+                false => network.links_to_receiver(message).has_room(circuit),
             };
             blocked |= !room;
             room
         };
-        let mut at_once = std::mem::take(&mut port.came);
+        let mut at_once = std::mem::take(&mut port.arrived_messages);
         let left = port.take(*now, lets_in, |to, index| match join[to] {
             _ if switched && to == 1 => queue.push(*now, Event::Switch(index, SwitchHop::First)),
             0 => at_once.push(index),
@@ -924,18 +929,18 @@ impl Simulation {
             self.arrive(index);
         }
         if let Some(port) = &mut self.network.ports[number] {
-            port.came = at_once;
+            port.arrived_messages = at_once;
             let due = port.next().unwrap_or(Time::MAX);
-            self.look_at_lanes(number, due);
+            self.schedule_lanes(number, due);
         }
         left
     }
 
     /// Schedules the next progress of framed links, unless an earlier one is scheduled.
-    fn look_at_lanes(&mut self, number: usize, due: Time) {
+    fn schedule_lanes(&mut self, number: usize, due: Time) {
         let due = due.max(self.now);
         if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due()) {
-            port.look_at(due);
+            port.set_due(due);
             self.queue.push(due, Event::Lanes(number as u32));
         }
     }

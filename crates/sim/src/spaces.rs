@@ -26,7 +26,7 @@ use crate::message::{Agent, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
-use crate::simulation::{HostSpace, RunError, Setup, Simulation, ASKED_AFTER};
+use crate::simulation::{HostSpace, RunError, Setup, Simulation, POLL_MASK};
 use crate::statistics::Statistics;
 use crate::timeline::{self, Filter, Recorded};
 
@@ -102,15 +102,15 @@ impl Spaces {
         }
         device.network.shares(&mut host.network, first.index());
         // The host's memory begins with zeros.
-        host.data = Data::of_zeros(space.protocol.line_bytes);
-        host.oracle.begins_with_zeros();
+        host.data = Data::zeroed(space.protocol.line_bytes);
+        host.oracle.set_initial_zeros();
         if let Some(behind) = &mut device.behind {
             behind.beyond = Some(HostMemoryPath::default());
             host.port = Some(Box::new(Port::new(engine, most.into())));
             let used = setup.play.as_ref();
             let used = used.map_or(0, |play| play.scenario.host_words());
             if let (Some(translations), 1..) = (&mut host.translations, used) {
-                translations.goes_to(used.div_ceil(host.data.words().into()));
+                translations.set_line_count(used.div_ceil(host.data.words().into()));
             }
         }
         Ok(Spaces {
@@ -131,9 +131,9 @@ impl Spaces {
             let there = &mut self.host.network;
             let its = self.first.index()..;
             let down = there.down[its.clone()].iter_mut();
-            (here.up.iter_mut().zip(down)).for_each(|(one, other)| one.trade(other));
+            (here.up.iter_mut().zip(down)).for_each(|(one, other)| one.exchange_occupancy(other));
             let up = there.up[its].iter_mut();
-            (here.down.iter_mut().zip(up)).for_each(|(one, other)| one.trade(other));
+            (here.down.iter_mut().zip(up)).for_each(|(one, other)| one.exchange_occupancy(other));
         }
         let now = self.now;
         let simulation = self.of(side);
@@ -165,18 +165,20 @@ impl Spaces {
             let first = self.first.index();
             for number in for_host {
                 self.on(Side::Host, |host| {
-                    host.lanes_of_both(first + number as usize)
+                    host.deliver_from_shared_lanes(first + number as usize)
                 });
             }
             for number in for_device {
                 let number = number as usize - first;
-                self.on(Side::Device, |device| device.lanes_of_both(number));
+                self.on(Side::Device, |device| {
+                    device.deliver_from_shared_lanes(number)
+                });
             }
             for ask in asks {
                 self.on(Side::Host, |host| host.asked(ask));
             }
             for told in told {
-                self.on(Side::Device, |device| device.told_beyond(told));
+                self.on(Side::Device, |device| device.complete_host_access(told));
             }
         }
     }
@@ -200,7 +202,7 @@ impl Spaces {
         self.on(Side::Host, Simulation::begin);
         self.on(Side::Device, Simulation::begin);
         if self.device.behind.is_some() {
-            self.device.look_for_overdue();
+            self.device.start_timeout_checks();
         }
         self.settle();
         while let Some((time, side)) = self.next() {
@@ -208,15 +210,15 @@ impl Spaces {
                 break;
             };
             // Periodic checks alone do not keep a run going.
-            if self.of(side).watches(event) {
+            if self.of(side).is_watchdog_event(event) {
                 let both = [&self.device, &self.host];
                 let come: usize = both.iter().map(|of| of.queue.len()).sum();
-                if come < both.iter().map(|of| of.watchers()).sum() {
+                if come < both.iter().map(|of| of.max_watchdog_events()).sum() {
                     break;
                 }
             }
             self.now = time;
-            self.on(side, |simulation| simulation.happen(time, event));
+            self.on(side, |simulation| simulation.handle_event(time, event));
             self.settle();
             self.failed()?;
             let progress = self.device.progress.max(self.host.progress);
@@ -224,7 +226,7 @@ impl Spaces {
                 self.stuck()?;
             }
             self.events += 1;
-            if self.events & ASKED_AFTER == 0 {
+            if self.events & POLL_MASK == 0 {
                 self.device.sweep();
                 self.host.sweep();
                 let performed = |simulation: &Simulation| simulation.counters.performed;
@@ -281,14 +283,14 @@ impl Spaces {
     ///
     /// # Errors
     /// [`RunError`].
-    pub(crate) fn to_end(
+    pub(crate) fn run_to_completion(
         setup: &Setup,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Spaces, RunError> {
         Spaces::watched(setup, go_on, &|_| Ok(()))
     }
 
-    /// Like [`Spaces::to_end`], with `watch` called on the spaces before the run.
+    /// Like [`Spaces::run_to_completion`], with `watch` called on the spaces before the run.
     ///
     /// # Errors
     /// [`RunError`].
@@ -337,13 +339,13 @@ impl Spaces {
     /// Returns the statistics, with latency breakdown and timeline of both spaces.
     pub(crate) fn noted(&mut self) -> Statistics {
         let mut statistics = self.statistics();
-        self.device.add_noted(&mut statistics);
+        self.device.add_breakdown(&mut statistics);
         if let Some(host) = &mut statistics.host {
-            self.host.add_noted(host);
+            self.host.add_breakdown(host);
             // The parts of both form one trace.
             let parts = [statistics.timeline.take(), host.timeline.take()];
             let all = parts.into_iter().flatten().map(|part| *part);
-            statistics.timeline = all.reduce(Recorded::and).map(Box::new);
+            statistics.timeline = all.reduce(Recorded::merge).map(Box::new);
         }
         statistics
     }
@@ -366,7 +368,7 @@ impl Spaces {
             Some(side) => vec![side],
             None => vec![Side::Device, Side::Host],
         };
-        let agents = sides.iter().map(|&side| self.of(side).own_lifelines());
+        let agents = sides.iter().map(|&side| self.of(side).local_lifelines());
         let agents: Vec<String> = agents.collect::<Vec<_>>().concat();
         if let Some(name) = &filter.agent {
             timeline::named(name, &agents)?;
@@ -489,7 +491,7 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
         ));
     }
     if let Some(layer) = &setup.platform.link.layer {
-        layer::carries_both(layer.framing).map_err(|what| format!("{machine}: {what}"))?;
+        layer::check_bidirectional(layer.framing).map_err(|what| format!("{machine}: {what}"))?;
     }
     for protocol in [&setup.protocol, &host.protocol] {
         if let Some(what) = protocol.joins_lines() {

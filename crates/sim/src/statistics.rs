@@ -29,7 +29,7 @@ pub struct Histogram {
 }
 
 /// Buckets per power of two.
-const FINE: u32 = 6;
+const SUB_BUCKET_BITS: u32 = 6;
 
 impl Histogram {
     /// Adds one duration.
@@ -101,14 +101,14 @@ impl Histogram {
 }
 
 fn bucket(duration: Time) -> usize {
-    let shift = (64 - duration.leading_zeros()).saturating_sub(FINE + 1);
-    ((shift as usize) << FINE) + (duration >> shift) as usize
+    let shift = (64 - duration.leading_zeros()).saturating_sub(SUB_BUCKET_BITS + 1);
+    ((shift as usize) << SUB_BUCKET_BITS) + (duration >> shift) as usize
 }
 
 /// Last duration of a bucket.
 fn end(bucket: usize) -> Time {
-    let shift = (bucket >> FINE).saturating_sub(1) as u32;
-    let mantissa = (bucket - ((shift as usize) << FINE)) as u128;
+    let shift = (bucket >> SUB_BUCKET_BITS).saturating_sub(1) as u32;
+    let mantissa = (bucket - ((shift as usize) << SUB_BUCKET_BITS)) as u128;
     (((mantissa + 1) << shift) - 1) as Time
 }
 
@@ -143,7 +143,7 @@ pub struct Counters {
     /// Latency of stores, from issue until they are visible to all agents.
     pub visible: Histogram,
     /// Bytes of the words that accesses were to.
-    pub bytes_asked: u64,
+    pub bytes_requested: u64,
     /// Lines that move back and forth between caches.
     pub bouncing: Bouncing,
     /// Accesses performed, without prefetches.
@@ -282,7 +282,7 @@ pub(crate) struct Totals {
 impl Totals {
     /// Adds the totals of another machine, which has links, homes and memories of its own. Line size and buffers are
     /// common.
-    pub(crate) fn and(self, other: Totals) -> Totals {
+    pub(crate) fn merge(self, other: Totals) -> Totals {
         let both = |[one, other]: [Option<u64>; 2]| match (one, other) {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),
@@ -345,7 +345,7 @@ impl Counters {
                 (
                     "translation_walked",
                     "tables that the host's unit read from memory",
-                    told.walked,
+                    told.tables_read,
                 ),
                 (
                     "translation_taken_back",
@@ -409,7 +409,7 @@ impl Counters {
         (
             "bandwidth_asked_bytes_per_s",
             "bytes of the words that accesses were to, divided by the simulated time",
-            share(self.bytes_asked as f64, self.end as f64 / SECOND as f64),
+            share(self.bytes_requested as f64, self.end as f64 / SECOND as f64),
         ),
         (
             "bandwidth_moved_bytes_per_s",

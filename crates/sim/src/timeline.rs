@@ -14,7 +14,7 @@ use crate::attribution::{Step, Transaction};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
 use crate::spaces::Side;
-use writer::{Kind, Pieces, Stretches, Writer};
+use writer::{IntervalTotals, Kind, Pieces, Writer};
 
 /// Selection of events, and destination of the trace.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// Combines two parts to one trace.
-    pub(crate) fn and(mut self, other: Recorded) -> Recorded {
+    pub(crate) fn merge(mut self, other: Recorded) -> Recorded {
         self.rest.extend(other.rest);
         Recorded {
             length: self.length + other.length,
@@ -122,7 +122,7 @@ pub(crate) struct Timeline {
     /// Tracks of each core, with the completion time of the last access on each.
     cores: Vec<Vec<(u64, Time)>>,
     cores_track: u64,
-    counters: [Stretches; 3],
+    counters: [IntervalTotals; 3],
     accesses: u64,
     full: Option<Time>,
 }
@@ -159,7 +159,7 @@ impl Timeline {
             open: vec![None; agents.len()],
             cores: vec![Vec::new(); cores],
             cores_track: 0,
-            counters: [(); 3].map(|()| Stretches::default()),
+            counters: [(); 3].map(|()| IntervalTotals::default()),
             accesses: 0,
             full: None,
         };
@@ -216,15 +216,15 @@ impl Timeline {
 
     /// Records the sending of a message.
     pub fn sent(&mut self, agent: usize, message: &Message, time: Time) {
-        self.moment(agent, message, false, time);
+        self.add_instant(agent, message, false, time);
     }
 
     /// Records that an agent takes a message.
     pub fn taken(&mut self, agent: usize, message: &Message, time: Time) {
-        self.moment(agent, message, true, time);
+        self.add_instant(agent, message, true, time);
     }
 
-    fn moment(&mut self, agent: usize, message: &Message, ends: bool, time: Time) {
+    fn add_instant(&mut self, agent: usize, message: &Message, ends: bool, time: Time) {
         if !self.shows(agent, message.line, time) {
             return;
         }
@@ -240,7 +240,7 @@ impl Timeline {
 
     /// Records the configuration of a line at an agent: as a slice if the filter has a line, otherwise as an instant.
     /// `kept` is the key to cache the state's name under: true for the home, and the number of the configuration.
-    pub fn becomes(
+    pub fn record_state(
         &mut self,
         agent: usize,
         line: Line,
@@ -339,8 +339,10 @@ impl Timeline {
             }
         }
         let all = self.group("machine");
-        let counters =
-            std::mem::replace(&mut self.counters, [(); 3].map(|()| Stretches::default()));
+        let counters = std::mem::replace(
+            &mut self.counters,
+            [(); 3].map(|()| IntervalTotals::default()),
+        );
         let percent = 100.0 / links.max(1) as f64;
         let of_each = [
             ("links from caches in use", "%", percent),

@@ -10,7 +10,7 @@ use cohkit_application::kernel::{
     mixed, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
 };
 use cohkit_application::matrix_market;
-use cohkit_application::shipped::{visit, visit_on, Visitor};
+use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};
@@ -351,11 +351,13 @@ fn graphs_are_taken_from_files() {
     let text = include_str!("../../../tests/graphs/two-rings.mtx");
     let edges = Arc::new(matrix_market::read(text).unwrap());
     let on = |name, given: &[(&str, u64)]| {
-        visit_on(name, &numbers(given), Some(Arc::clone(&edges)), Plays).map(|play| play.uses())
+        visit_with_graph(name, &numbers(given), Some(Arc::clone(&edges)), Plays)
+            .map(|play| play.uses())
     };
     let (_, protocol) = &orderings(8)[0];
     for name in ["pagerank", "sssp"] {
-        let kernel = visit_on(name, &BTreeMap::new(), Some(Arc::clone(&edges)), Plays).unwrap();
+        let kernel =
+            visit_with_graph(name, &BTreeMap::new(), Some(Arc::clone(&edges)), Plays).unwrap();
         let played = play_while(&setup(protocol, &machine(), kernel), &mut |_| true);
         let played = played.unwrap_or_else(|error| panic!("{name}: {error}"));
         // A part of three vertices has neighbours in two or three others, and stores no more than their words.
@@ -450,10 +452,10 @@ impl Kernel for Looks {
         let mut memory = Memory::new(8);
         let (near, far) = (memory.flag(0), memory.flag(1));
         core.tell(near, 1).await;
-        core.hear(near, 1).await;
+        core.acquire_flag(near, 1).await;
         core.begin().await;
         core.tell(far, 1).await;
-        core.hear(near, 1).await;
+        core.acquire_flag(near, 1).await;
         core.end("done").await;
         Ok(())
     }

@@ -86,7 +86,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
         (Access::WriteLine, 1),
     ];
     let reads = protocol.name == "readers";
-    let cores = |agents: u16| (2 * u32::from(agents)).min(Platform::MOST_AGENTS.into());
+    let cores = |agents: u16| (2 * u32::from(agents)).min(Platform::MAX_AGENTS.into());
     let workload = |agents: u16, mix: usize| Workload {
         pattern: Pattern::Random,
         mix: all[..mix].to_vec(),
@@ -95,7 +95,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
         cores: cores(agents),
         outstanding: 3,
         prefetch: 0,
-        write_hints: 0,
+        write_prefetches: 0,
     };
     let line = u64::from(protocol.line_bytes);
     let mut platform = Platform::torture(first);
@@ -121,7 +121,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
 /// The maximum number of agents applies to each kind, and all of them take part.
 #[test]
 fn every_kind_may_have_the_maximum_agents() {
-    let most = Platform::MOST_AGENTS;
+    let most = Platform::MAX_AGENTS;
     let mut setup = torture(parse(READERS), "device", [most, most], 2);
     let others = setup.others.iter_mut();
     for workload in std::iter::once(&mut setup.workload).chain(others) {

@@ -10,14 +10,14 @@ use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::simulation::{home, run, Lower, RunError, Setup};
+use cohkit_sim::simulation::{home, run, LowerLevelSetup, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use common::{parse, protocol, protocols, seeds, source, torture};
 
 /// Returns the lower level of a machine: its protocol, with `caches` caches below each of the upper level.
-fn lower(text: &str, caches: u16) -> Lower {
+fn lower(text: &str, caches: u16) -> LowerLevelSetup {
     let protocol = parse(text);
-    Lower {
+    LowerLevelSetup {
         home: home(&protocol, caches).expect("there is a home"),
         platform: Platform::torture(caches),
         protocol,
@@ -137,7 +137,7 @@ fn a_read_through_both_levels_takes_the_time_of_its_parts() {
         ..Workload::pass(Pattern::Random, Access::Load, 1 << 22, 1, 1)
     };
     let mut setup = Setup::new(protocol("mesi"), platform.clone(), workload).expect("a home");
-    setup.below = Some(Box::new(Lower {
+    setup.below = Some(Box::new(LowerLevelSetup {
         platform: below.clone(),
         ..lower(&l1(), below.remotes)
     }));

@@ -439,7 +439,7 @@ fn every_access_of_a_trace_holds_on_every_text() {
             };
             let recorded = read(&text(&all)[..], &of).unwrap();
             setup.workload = Workload {
-                write_hints: setup.workload.write_hints,
+                write_prefetches: setup.workload.write_prefetches,
                 ..Workload::recorded(
                     Arc::new(recorded),
                     setup.workload.cores,

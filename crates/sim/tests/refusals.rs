@@ -13,7 +13,7 @@ use cohkit_application::interface::{
 use cohkit_application::locks::LockTable;
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_protocol::protocol::Right;
-use cohkit_sim::combined_scenario::Several;
+use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
@@ -410,7 +410,7 @@ fn combined_threads_see_only_their_own_refusals() {
         let mut of = translation(seed);
         (of.read_only, of.absent) = (given(4), given(6));
         platform.cache.translation = Some(of);
-        let several = Arc::new(Several::new(both).unwrap());
+        let several = Arc::new(CombinedScenario::new(both).unwrap());
         let protocol = protocol("msi-policy");
         let mut setup = Setup::with_scenario(protocol, platform, several).unwrap();
         (setup.seed, setup.oracle) = (seed, Level::Bytes);

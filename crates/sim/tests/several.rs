@@ -12,7 +12,7 @@ use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
-use cohkit_sim::combined_scenario::Several;
+use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
@@ -29,7 +29,7 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
         let setup = Setup::with_scenario(protocol("eci"), platform, calls);
         setup.expect("there is a home")
     });
-    let several = Several::new(parts).expect("they stand side by side");
+    let several = CombinedScenario::new(parts).expect("they stand side by side");
     let mut setup = setup.clone();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
     setup.workload.cores = several.begin().threads() as u32;
@@ -241,6 +241,8 @@ fn engines_cannot_be_combined_with_other_applications() {
             .map(|c| Arc::new(table(c)) as Arc<dyn Playable>)
             .to_vec()
     };
-    let refused = Several::new(parts(false)).err().expect("it is refused");
+    let refused = CombinedScenario::new(parts(false))
+        .err()
+        .expect("it is refused");
     assert!(refused.contains("stands beside no other"), "{refused}");
 }

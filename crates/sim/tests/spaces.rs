@@ -5,8 +5,8 @@ mod common;
 #[path = "spaces/reports.rs"]
 mod reports;
 
-use cohkit_application::dma::{Copies, Engine, Ringer};
-use cohkit_application::gather::{Asker, Gather, Gatherer};
+use cohkit_application::dma::{Copies, CopyThread, Engine};
+use cohkit_application::gather::{Gather, GatherDevice, QueryThread};
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Update,
     Words,
@@ -119,7 +119,7 @@ enum Fault {
 struct Faulty(Gather, Fault);
 
 struct FaultyGatherer {
-    inner: Gatherer,
+    inner: GatherDevice,
     fault: Fault,
     asked: BTreeMap<u32, u32>,
     kept: BTreeMap<u32, Words>,
@@ -172,7 +172,7 @@ impl Application for FaultyGatherer {
 
 impl Scenario for Faulty {
     type Application = FaultyGatherer;
-    type Thread = Asker;
+    type Thread = QueryThread;
     fn lines(&self) -> Line {
         self.0.lines()
     }
@@ -190,13 +190,13 @@ impl Scenario for Faulty {
             kept: BTreeMap::new(),
         }
     }
-    fn threads(&self) -> Vec<Asker> {
+    fn threads(&self) -> Vec<QueryThread> {
         self.0.threads()
     }
     fn verify(
         &self,
         application: &FaultyGatherer,
-        threads: &[Asker],
+        threads: &[QueryThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         self.0.verify(&application.inner, threads, contents)
@@ -854,7 +854,7 @@ impl Application for EarlyEngine {
 
 impl Scenario for EarlyCopies {
     type Application = EarlyEngine;
-    type Thread = Ringer;
+    type Thread = CopyThread;
     fn lines(&self) -> Line {
         0
     }
@@ -867,13 +867,13 @@ impl Scenario for EarlyCopies {
             held: Vec::new(),
         }
     }
-    fn threads(&self) -> Vec<Ringer> {
+    fn threads(&self) -> Vec<CopyThread> {
         self.0.threads()
     }
     fn verify(
         &self,
         application: &EarlyEngine,
-        threads: &[Ringer],
+        threads: &[CopyThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         self.0.verify(&application.inner, threads, contents)
@@ -941,7 +941,7 @@ fn an_interrupt_that_never_comes_is_found() {
     }
     impl Scenario for Mute {
         type Application = MuteEngine;
-        type Thread = Ringer;
+        type Thread = CopyThread;
         fn lines(&self) -> Line {
             0
         }
@@ -951,10 +951,10 @@ fn an_interrupt_that_never_comes_is_found() {
         fn application(&self) -> MuteEngine {
             MuteEngine(self.0.application())
         }
-        fn threads(&self) -> Vec<Ringer> {
+        fn threads(&self) -> Vec<CopyThread> {
             self.0.threads()
         }
-        fn verify(&self, _: &MuteEngine, _: &[Ringer], _: &dyn Contents) -> Result<(), String> {
+        fn verify(&self, _: &MuteEngine, _: &[CopyThread], _: &dyn Contents) -> Result<(), String> {
             Ok(())
         }
     }

@@ -144,7 +144,7 @@ fn absent_pages_are_requested_again() {
 #[test]
 fn hints_are_refused_in_silence() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
-    workload.write_hints = 1000;
+    workload.write_prefetches = 1000;
     let mut of = translation();
     of.read_only = given(2);
     let ended = run(&setup("msi", 1, workload, of)).unwrap();

@@ -105,7 +105,7 @@ pub fn remote<A: RemoteContext>(
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
                 if facts.used_once[message.index()] && !around.current(&copy) {
-                    return Err(used_while_old(protocol, message).into());
+                    return Err(stale_single_use(protocol, message).into());
                 }
                 around.send(Sending {
                     message,
@@ -116,8 +116,8 @@ pub fn remote<A: RemoteContext>(
             }
             Act::Done => match plan.done {
                 CompletionEffect::Ends(Ending::Write) => {
-                    if facts.coherent && plan.keeps_a_part && !around.current(&copy) {
-                        return Err(Violation::data_value(WRITTEN_WHILE_OLD).into());
+                    if facts.coherent && plan.is_partial_write && !around.current(&copy) {
+                        return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
                     copy = around.write(&copy)?;
                     written = true;
@@ -167,14 +167,14 @@ pub fn stores(facts: &ProtocolFacts) -> &'static str {
 }
 
 /// A partial write is performed in a stale copy, so the rest of the line loses an earlier write.
-pub const WRITTEN_WHILE_OLD: &str = "a partial store is performed on a stale copy";
+pub const PARTIAL_WRITE_TO_STALE_COPY: &str = "a partial store is performed on a stale copy";
 
 /// A read begins while a response that may complete it, with stale data, is already in flight.
-pub const ANSWERED_BEFORE: &str =
+pub const STALE_RESPONSE_IN_FLIGHT: &str =
     "a read starts while a stale response that could complete it is in flight";
 
 /// A message carries a stale copy to an access that uses it without caching it.
-fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {
+fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;
     Violation::data_value(format!(
         "{name} carries an old copy, which is used without being kept"
@@ -205,7 +205,7 @@ pub trait HomeContext {
     /// True if `copy` contains every write performed so far.
     fn current(&self, copy: &Self::Copy) -> bool;
     /// The value of `copy` after memory performs a store that it does not contain.
-    fn aged(&self, copy: &Self::Copy) -> Self::Copy;
+    fn mark_stale(&self, copy: &Self::Copy) -> Self::Copy;
     /// Sends a message.
     ///
     /// # Errors
@@ -225,16 +225,16 @@ pub trait HomeContext {
     /// # Errors
     /// The write must not be performed in this state.
     fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
-    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_aside`].
+    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`].
     ///
     /// # Errors
     /// Another write to the line is already deferred.
-    fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
+    fn defer_write(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
     /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
     /// # Errors
     /// No write is deferred.
-    fn take_aside(&mut self) -> Result<(Option<u8>, bool), Self::Wrong>;
+    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Self::Wrong>;
     /// Starts a memory operation.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ pub fn home<A: HomeContext>(
                         };
                         if facts.used_once[message.index()] {
                             if !around.current(&copy) {
-                                return Err(used_while_old(protocol, message).into());
+                                return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
                             if !facts.slot && around.lock() == Right::Write {
@@ -319,15 +319,15 @@ pub fn home<A: HomeContext>(
             },
             Act::SetAside => match carries {
                 Some(Carries::Store | Carries::PartialStore) => {
-                    around.set_aside(taken.sender, whole)?;
+                    around.defer_write(taken.sender, whole)?;
                 }
                 _ => return Err(wrong("the home sets nothing aside")),
             },
             Act::WriteAside => {
-                let (from, whole) = around.take_aside()?;
+                let (from, whole) = around.take_deferred_write()?;
                 around.store(from, whole)?;
                 // The received copy does not contain the deferred store.
-                brought = brought.map(|copy| Cow::Owned(around.aged(&copy)));
+                brought = brought.map(|copy| Cow::Owned(around.mark_stale(&copy)));
             }
             Act::StartRead => around.start(MemoryOp::Read)?,
             Act::StartWrite => match &brought {

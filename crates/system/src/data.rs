@@ -22,11 +22,11 @@ pub trait Data: Clone + Ord + Hash + Debug {
     type Write: Clone + Ord + Hash + Debug + Default;
 
     /// True if the values of writes matter, so that homes must keep them until the writes are performed.
-    const KEEPS: bool;
+    const KEEPS_VALUES: bool;
 
-    /// True if a write changes the abstract value of other copies, so that [`Data::aged`] must be applied to each of
+    /// True if a write changes the abstract value of other copies, so that [`Data::mark_stale`] must be applied to each of
     /// them.
-    const AGES: bool;
+    const TRACKS_STALENESS: bool;
 
     /// The data of `lines` lines before any write.
     fn new(lines: u8) -> Self;
@@ -47,7 +47,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
     ) -> Self::Copy;
 
     /// The value of a copy after a write to another copy of the line.
-    fn aged(copy: &Self::Copy) -> Self::Copy;
+    fn mark_stale(copy: &Self::Copy) -> Self::Copy;
 
     /// Clears the record of the last write; the caller applies that write to all other worlds with the same data.
     fn told(&mut self) {}
@@ -61,8 +61,8 @@ pub struct Current;
 impl Data for Current {
     type Copy = bool;
     type Write = ();
-    const KEEPS: bool = false;
-    const AGES: bool = true;
+    const KEEPS_VALUES: bool = false;
+    const TRACKS_STALENESS: bool = true;
 
     fn new(_lines: u8) -> Current {
         Current
@@ -80,7 +80,7 @@ impl Data for Current {
         *on || extent == Extent::Whole
     }
 
-    fn aged(_copy: &bool) -> bool {
+    fn mark_stale(_copy: &bool) -> bool {
         false
     }
 }
@@ -97,8 +97,8 @@ impl Data for Words {
     /// Numbers of writes, counted from 1; memory initially holds 1.
     type Copy = [u32; 2];
     type Write = ();
-    const KEEPS: bool = false;
-    const AGES: bool = false;
+    const KEEPS_VALUES: bool = false;
+    const TRACKS_STALENESS: bool = false;
 
     fn new(lines: u8) -> Words {
         Words {
@@ -127,7 +127,7 @@ impl Data for Words {
         after
     }
 
-    fn aged(copy: &[u32; 2]) -> [u32; 2] {
+    fn mark_stale(copy: &[u32; 2]) -> [u32; 2] {
         *copy
     }
 }

@@ -32,7 +32,7 @@ pub fn brings(right: Right) -> Access {
 
 /// Returns the outer cache's permission after a row, if the row lowers it. A row that sends the line on leaves at most
 /// read permission.
-pub fn lowers(before: Right, after: Right, sends_line: bool) -> Option<Right> {
+pub fn lowered_permission(before: Right, after: Right, sends_line: bool) -> Option<Right> {
     let left = match sends_line {
         true => after.min(Right::Read),
         false => after,
@@ -41,7 +41,7 @@ pub fn lowers(before: Right, after: Right, sends_line: bool) -> Option<Right> {
 }
 
 /// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `left`.
-pub fn lets(locked: Right, left: Right) -> bool {
+pub fn lock_permits(locked: Right, left: Right) -> bool {
     left >= locked
 }
 

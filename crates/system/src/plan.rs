@@ -45,7 +45,7 @@ pub struct Plan {
     pub done: CompletionEffect,
     /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
     /// rest.
-    pub keeps_a_part: bool,
+    pub is_partial_write: bool,
     /// True if the row abandons a write whose bytes have been sent.
     pub gives_up: bool,
     /// True if the row posts a write: it sends the bytes and does not wait for a response.
@@ -89,7 +89,7 @@ impl Plan {
                 Some(accesses) => ends(accesses, row),
                 None => CompletionEffect::Unclear,
             },
-            keeps_a_part: remote.is_some_and(|accesses| {
+            is_partial_write: remote.is_some_and(|accesses| {
                 let part = |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
                 accesses.within(row.state).iter().any(part)
             }),

@@ -39,12 +39,12 @@ use std::ops::RangeInclusive;
 use crate::violation::Violation;
 
 /// Maximum number of ranks that are distinguished.
-const MOST_RANKS: u16 = 250;
+const MAX_RANKS: u16 = 250;
 
 /// Number of ranks of posted stores for a channel capacity `room`. Without `line_order`, all posted stores have rank 0.
 pub fn ranks(room: u16, line_order: bool) -> u8 {
     match line_order {
-        true => room.min(MOST_RANKS) as u8,
+        true => room.min(MAX_RANKS) as u8,
         false => 1,
     }
 }
@@ -157,31 +157,33 @@ pub const PROGRAM_ORDER: &str = "program order of one line";
 pub const ATOMICITY: &str = "atomicity";
 
 /// Violation: the home consumes a posted store and drops it.
-pub const LOST: &str =
+pub const POSTED_STORE_DROPPED: &str =
     "a posted store is lost: its message is taken, and its bytes are neither written nor deferred";
 
 /// Violation: the home performs a store whose ticket is void.
 pub const PERFORMED_TWICE: &str = "a store is performed twice, or after it was given up";
 
 /// Violation: a remote abandons a store that the home has performed.
-pub const GIVEN_UP_LATE: &str = "a store is given up that the home has performed";
+pub const ABANDONED_AFTER_PERFORMED: &str = "a store is given up that the home has performed";
 
 /// Violation: a store is performed while an earlier one of its remote is pending.
-pub const OVERTAKES: &str =
+pub const STORE_REORDERED: &str =
     "a store is performed before an earlier store of the same agent to the line";
 
 /// Violation: a read does not find a store of its own remote.
-pub const MISSES_OWN: &str = "a read does not find an earlier store of the same agent to the line";
+pub const OWN_STORE_MISSED: &str =
+    "a read does not find an earlier store of the same agent to the line";
 
 /// Violation: another store is performed within an atomic access.
-pub const SPLIT: &str =
+pub const ATOMIC_INTERRUPTED: &str =
     "another store to the line is performed between the read and the write of an atomic";
 
 /// Violation: an atomic access gets a copy that contains its own store.
-pub const READS_OWN: &str = "an atomic is answered with a copy that contains its own store";
+pub const ATOMIC_READS_OWN_STORE: &str =
+    "an atomic is answered with a copy that contains its own store";
 
 /// Violation: an atomic access gets a stale copy.
-pub const READS_OLD: &str = "an atomic is answered with a stale copy";
+pub const ATOMIC_READS_STALE_COPY: &str = "an atomic is answered with a stale copy";
 
 /// Creates a violation of the program order of one line.
 pub fn program_order(what: &str) -> Violation {

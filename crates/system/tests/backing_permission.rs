@@ -4,7 +4,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::text;
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{explore, Carried, Clusters, Found, Levels, Lock, System, World};
+use cohkit_system::world::{explore, Clusters, Found, Levels, Lock, Payload, System, World};
 use std::collections::HashSet;
 
 const INNER: &str = include_str!("../../../protocols/mesi-l1.coh");
@@ -41,7 +41,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
     });
     let messages = world.network.flights().map(|flight| {
         let carried = match flight.carried {
-            Carried::Line(copy) => Some(copy),
+            Payload::Line(copy) => Some(copy),
             _ => None,
         };
         (flight.from, flight.to, flight.message.0, carried)
@@ -67,7 +67,7 @@ fn backing_permission_covers_every_l2_behaviour() {
         let outer = read(outer);
         let above = construct::home(&outer, 2).unwrap();
         for (l2s, l1s) in [(2, 1), (1, 2)] {
-            let lent = System::new(&inner, &home, l1s, 1, 7).lend();
+            let lent = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
             let Found::Safe { worlds, .. } = explore(&lent, World::<Current>::new(&lent), 100_000)
             else {
                 panic!("it holds")

@@ -4,7 +4,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_system::data::Current;
-use cohkit_system::world::Explored as _;
+use cohkit_system::world::SearchState as _;
 use cohkit_system::world::{
     explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, System, World, Wrong,
 };
@@ -145,8 +145,8 @@ fn symmetry_merges_only_cache_renumberings() {
             let mut met: HashSet<&Clusters> = HashSet::new();
             for world in &worlds {
                 let other = match l2s {
-                    2 => world.renamed(levels, turned, &[&[0], &[0]]),
-                    _ => world.renamed(levels, &[0], &[turned]),
+                    2 => world.permuted(levels, turned, &[&[0], &[0]]),
+                    _ => world.permuted(levels, &[0], &[turned]),
                 };
                 let other = all.get(&other).expect("what is alike is reached, too");
                 standing += usize::from(!met.contains(other));

@@ -7,7 +7,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{Carried, Operation, Step, System, World};
+use cohkit_system::world::{Operation, Payload, Step, System, World};
 use std::path::Path;
 
 /// Pseudorandom numbers by splitmix64.
@@ -49,7 +49,7 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     // The order of equal messages with different copies does not matter.
     let mut flights: Vec<bool> = (world.network.flights())
         .filter_map(|flight| match &flight.carried {
-            Carried::Line(copy) => Some(world.data.current(flight.line, copy)),
+            Payload::Line(copy) => Some(world.data.current(flight.line, copy)),
             _ => None,
         })
         .collect();
@@ -74,9 +74,9 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                 let flight = words.network.at(arrival).expect("it may arrive");
                 let current = |copy| words.data.current(flight.line, copy);
                 let carries = match &flight.carried {
-                    Carried::Line(copy) => Carried::Line(current(copy)),
-                    Carried::Write((), ticket) => Carried::Write((), *ticket),
-                    Carried::Nothing => Carried::Nothing,
+                    Payload::Line(copy) => Payload::Line(current(copy)),
+                    Payload::Write((), ticket) => Payload::Write((), *ticket),
+                    Payload::Nothing => Payload::Nothing,
                 };
                 let its = |arrival| {
                     let other = bits.network.at(arrival).expect("it may arrive");

@@ -17,10 +17,10 @@ pub struct Write {
 
 /// An outstanding access.
 #[derive(Clone, Debug)]
-pub struct UnderWay {
+pub struct PendingAccess {
     pub access: Access,
     /// Last write of the line when the access began.
-    pub since: Version,
+    pub version_at_start: Version,
     /// Serial number of its write, once the bytes have been sent.
     pub sent: Option<u64>,
 }
@@ -48,26 +48,26 @@ pub struct Bytes {
     /// Values of words, as reported by the trace.
     words: BTreeMap<u64, u64>,
     /// True if a write was performed and the trace has reported no word of it yet.
-    untold: bool,
+    has_unreported_write: bool,
     sent: u64,
     /// Serial numbers of sent writes not yet performed.
     unperformed: BTreeSet<u64>,
     /// Version produced by each performed write, by serial number.
-    left: BTreeMap<u64, Version>,
+    performed_versions: BTreeMap<u64, Version>,
     /// True if copies may be stale.
-    loose: bool,
+    has_stale_copies: bool,
     /// If copies may be stale, for each write: the copy on which it was performed, if it preserves a part of it; and
     /// the word written, if reported.
     made: Vec<(Option<Version>, Option<u64>)>,
     /// If copies may be stale: value of each word in each version, as far as reported.
-    in_copies: BTreeMap<(u64, Version), u64>,
+    words_in_copies: BTreeMap<(u64, Version), u64>,
 }
 
 impl Bytes {
     /// Data of a line that was never written.
-    pub fn new(loose: bool) -> Bytes {
+    pub fn new(has_stale_copies: bool) -> Bytes {
         Bytes {
-            loose,
+            has_stale_copies,
             ..Bytes::default()
         }
     }
@@ -77,7 +77,7 @@ impl Bytes {
     /// # Errors
     /// A partial write is performed without a copy or, if copies must be current, on a stale one.
     pub fn write(&mut self, on: Option<Version>, whole: bool) -> Result<Version, String> {
-        if !whole && (on.is_none() || !self.loose && on != Some(self.last)) {
+        if !whole && (on.is_none() || !self.has_stale_copies && on != Some(self.last)) {
             return Err(match on {
                 Some(on) => format!(
                     "a part of the line is written over what write {on} left, and write {} was the last",
@@ -87,11 +87,11 @@ impl Bytes {
             });
         }
         self.last += 1;
-        if self.untold || whole {
+        if self.has_unreported_write || whole {
             self.words.clear();
         }
-        self.untold = true;
-        if self.loose {
+        self.has_unreported_write = true;
+        if self.has_stale_copies {
             self.made.push((on.filter(|_| !whole), None));
         }
         Ok(self.last)
@@ -113,17 +113,17 @@ impl Bytes {
             return Err("a write is performed twice, or after it was given up".into());
         }
         self.memory = self.write(Some(self.memory), write.whole)?;
-        self.left.insert(write.serial, self.memory);
+        self.performed_versions.insert(write.serial, self.memory);
         Ok(())
     }
 
     /// Version produced by a sent write; 0 before it is performed.
-    pub fn left_by(&self, serial: u64) -> Version {
-        self.left.get(&serial).copied().unwrap_or(0)
+    pub fn version_written_by(&self, serial: u64) -> Version {
+        self.performed_versions.get(&serial).copied().unwrap_or(0)
     }
 
     /// Records that a sent write was abandoned.
-    pub fn gives_up(&mut self, serial: u64) {
+    pub fn abandon_write(&mut self, serial: u64) {
         self.unperformed.remove(&serial);
     }
 
@@ -137,12 +137,12 @@ impl Bytes {
         self.unperformed.is_empty()
     }
 
-    /// Checks that a read with this copy includes all writes before the read began (up to `since`).
-    pub fn read(&self, copy: Option<Version>, since: Version) -> Result<(), String> {
+    /// Checks that a read with this copy includes all writes before the read began (up to `version_at_start`).
+    pub fn read(&self, copy: Option<Version>, version_at_start: Version) -> Result<(), String> {
         match copy {
             None => Err("a read ends without bytes".into()),
-            Some(copy) if copy < since => Err(format!(
-                "a read sees what write {copy} left, and write {since} was the last before it began"
+            Some(copy) if copy < version_at_start => Err(format!(
+                "a read sees what write {copy} left, and write {version_at_start} was the last before it began"
             )),
             Some(_) => Ok(()),
         }
@@ -158,7 +158,7 @@ impl Bytes {
     /// # Errors
     /// A value read differs from the last write.
     pub fn told(&mut self, writes: bool, word: u64, value: u64) -> Result<(), String> {
-        if std::mem::take(&mut self.untold) && !writes {
+        if std::mem::take(&mut self.has_unreported_write) && !writes {
             self.words.clear();
         }
         match self.words.insert(word, value) {
@@ -173,7 +173,7 @@ impl Bytes {
     ///
     /// # Errors
     /// A value read differs from a value reported for the same version, or for one from which the word was preserved.
-    pub fn told_of(
+    pub fn record_copy_value(
         &mut self,
         copy: Version,
         writes: bool,
@@ -186,11 +186,11 @@ impl Bytes {
             if let Some((_, written)) = self.made.get_mut(place(copy)) {
                 *written = Some(word);
             }
-            self.in_copies.insert((word, at), value);
+            self.words_in_copies.insert((word, at), value);
             return Ok(());
         }
         loop {
-            let known = self.in_copies.get(&(word, at));
+            let known = self.words_in_copies.get(&(word, at));
             if let Some(other) = known.filter(|other| **other != value) {
                 return Err(format!(
                     "word {word} of what write {copy} left is read as {value}, and was {other}"
@@ -201,7 +201,7 @@ impl Bytes {
                 _ => break,
             }
         }
-        self.in_copies.insert((word, at), value);
+        self.words_in_copies.insert((word, at), value);
         Ok(())
     }
 }

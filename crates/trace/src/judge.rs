@@ -5,8 +5,8 @@ mod registers;
 mod remote;
 mod words;
 
-use crate::bytes::{Bytes, Operation, UnderWay, Version, Write};
-use crate::table::{Agent, Answer, Deed, Sent, Table, Trigger, Value};
+use crate::bytes::{Bytes, Operation, PendingAccess, Version, Write};
+use crate::table::{Agent, Answer, RowEffect, Sent, Table, Trigger, Value};
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
@@ -15,7 +15,7 @@ use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::unroll::Homes;
 use cohkit_protocol::value_text::AgentNames;
 use std::collections::{BTreeMap, BTreeSet};
-use words::{is_effect, kind_of, told_access, MOST_CHOICES, PERFORMS, WRITES};
+use words::{is_effect, kind_of, parse_access_report, MAX_CHOICES, PERFORMS, WRITES};
 
 /// Reason why a trace is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,17 +115,17 @@ pub fn judge(
         at: 0,
         line: None,
         number: 0,
-        tells_registers: false,
+        has_register_reports: false,
         names: AgentNames {
             remotes: sequence.agents[..remotes].to_vec(),
             homes: sequence.agents[remotes..around].to_vec(),
         },
         orders_writes: protocol.guarantee.model.is_some() && !in_place,
-        tells_answers: sequence.steps.iter().any(|step| {
+        has_answer_reports: sequence.steps.iter().any(|step| {
             step.agent >= around
                 && matches!(&step.action, Action::Does { what } if what.starts_with("is told of "))
         }),
-        sorts: sequence
+        home_action_words: sequence
             .steps
             .iter()
             .filter_map(|step| match &step.action {
@@ -136,7 +136,7 @@ pub fn judge(
             })
             .collect(),
         // The index excludes the home itself, which may have any name.
-        tells_all: sequence.agents[around..]
+        is_complete: sequence.agents[around..]
             .iter()
             .any(|agent| agent.starts_with("memory")),
         summary: Summary::default(),
@@ -164,14 +164,14 @@ struct Flight {
     from: Option<usize>,
     /// Lifelines of sender and receiver.
     ends: [usize; 2],
-    brings: Brings,
+    data: MessageData,
     /// Messages that it must not overtake.
     behind: Vec<u32>,
 }
 
 /// Data of a message.
 #[derive(Clone, Copy, Debug)]
-enum Brings {
+enum MessageData {
     Nothing,
     Line(Version),
     Write(Write),
@@ -182,7 +182,7 @@ enum Brings {
 struct Remote {
     agent: Agent,
     copy: Option<Version>,
-    under_way: Option<UnderWay>,
+    pending_access: Option<PendingAccess>,
     /// If copies may be stale: the last write of the line that the agent has observed or made.
     known: Version,
 }
@@ -194,9 +194,9 @@ struct Line {
     home: Agent,
     bytes: Bytes,
     operation: Operation,
-    aside: Option<Write>,
+    deferred_write: Option<Write>,
     /// Local operation requested by the device, if the trace reports it.
-    asked: Option<usize>,
+    requested_operation: Option<usize>,
     accepted: Option<usize>,
     /// True if the accepted operation is an eviction by the directory, to free an entry.
     own: bool,
@@ -224,17 +224,17 @@ struct Judge<'j> {
     /// Names of the agents in states and messages.
     names: AgentNames,
     /// True if the trace reports registers along with states.
-    tells_registers: bool,
+    has_register_reports: bool,
     /// True if the protocol promises a memory model and no copy is written in place. No agent may then observe writes
     /// of a line out of order.
     orders_writes: bool,
     /// True if the trace reports the arrival of answers at the device.
-    tells_answers: bool,
+    has_answer_reports: bool,
     /// First words of the local actions of the home in this trace.
-    sorts: BTreeSet<&'j str>,
+    home_action_words: BTreeSet<&'j str>,
     /// True if the trace is complete, with all actions of memory and device. Traces of models are: memory is one of
     /// their agents.
-    tells_all: bool,
+    is_complete: bool,
     summary: Summary,
 }
 
@@ -275,11 +275,11 @@ impl Judge<'_> {
             action if agent == home && is_effect(action) => {
                 // Traces that report the action of memory omit the event at the home that it causes.
                 let events = match line.operation {
-                    Operation::Read(Some(_)) => (0..MOST_CHOICES).map(Event::MemoryData).collect(),
+                    Operation::Read(Some(_)) => (0..MAX_CHOICES).map(Event::MemoryData).collect(),
                     Operation::Written => vec![Event::MemoryDone],
                     _ => return Err("nothing is told that makes the home do this".into()),
                 };
-                self.any_row(&mut line, events)?;
+                self.apply_best_row(&mut line, events)?;
             }
             Action::Send { .. } | Action::Becomes { .. } => {
                 return Err("nothing is told that makes it do this".into());
@@ -289,7 +289,7 @@ impl Judge<'_> {
                 from,
                 flight,
             } => {
-                let taken = self.arrives(message, *from, *flight)?;
+                let taken = self.take_message(message, *from, *flight)?;
                 self.at += 1;
                 let cause = Cause {
                     event: Event::Message(taken.sent.message),
@@ -298,9 +298,11 @@ impl Judge<'_> {
                 };
                 self.row(&mut line, cause)?;
             }
-            Action::Does { what } if agent < remotes => self.remote_does(&mut line, agent, what)?,
-            Action::Does { what } if agent == home => self.home_does(&mut line, what)?,
-            Action::Does { what } => self.other_does(&mut line, what)?,
+            Action::Does { what } if agent < remotes => {
+                self.apply_remote_access(&mut line, agent, what)?
+            }
+            Action::Does { what } if agent == home => self.apply_home_action(&mut line, what)?,
+            Action::Does { what } => self.apply_environment_action(&mut line, what)?,
         }
         self.coherent(&line)?;
         self.lines.insert(number, line);
@@ -314,7 +316,7 @@ impl Judge<'_> {
                 .remote
                 .begins(self.protocol.kinds[kind.index()].initial),
             copy: None,
-            under_way: None,
+            pending_access: None,
             known: 0,
         });
         Line {
@@ -322,8 +324,8 @@ impl Judge<'_> {
             home: self.home.begins(StateId(0)),
             bytes: Bytes::new(!self.protocol.guarantee.coherent),
             operation: Operation::Idle,
-            aside: None,
-            asked: None,
+            deferred_write: None,
+            requested_operation: None,
             accepted: None,
             own: false,
             lock: None,
@@ -352,7 +354,7 @@ impl Judge<'_> {
     }
 
     /// Removes a message from its channel, and checks its ends, its line and its order.
-    fn arrives(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
+    fn take_message(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
         let taker = self.sequence.steps[self.at].agent;
         let mut flights = self.flights.iter();
         let place = flights.position(|flight| flight.number == number);
@@ -392,7 +394,7 @@ impl Judge<'_> {
     }
 
     /// Next step, if it is a local action of this agent on the same line.
-    fn next_does(&self, agent: usize) -> Option<&str> {
+    fn next_local_action(&self, agent: usize) -> Option<&str> {
         let step = self.sequence.steps.get(self.at)?;
         match &step.action {
             Action::Does { what } if step.agent == agent && self.belongs(step) => Some(what),
@@ -404,14 +406,14 @@ impl Judge<'_> {
     fn row(&mut self, line: &mut Line, cause: Cause) -> Checked {
         let Cause { event, own, taken } = cause;
         if let Event::Local(local) = event {
-            let asked = line.asked.take();
-            if self.tells_all && asked != Some(local.into()) {
+            let requested_operation = line.requested_operation.take();
+            if self.is_complete && requested_operation != Some(local.into()) {
                 return Err("the device has not asked for this".into());
             }
         }
         let (table, agent) = self.side(own, line);
         let none = Vec::new();
-        let happens = Trigger {
+        let trigger = Trigger {
             event,
             sender: taken.as_ref().and_then(|flight| flight.from),
             own,
@@ -420,11 +422,11 @@ impl Judge<'_> {
         };
         let state = &table.controller.states[agent.state];
         let answer = match table.controller.rules.iter().any(|row| row.chooses()) {
-            true => self.chosen(own, table, agent, &happens)?,
-            false => table.says(agent, &happens)?,
+            true => self.chosen(own, table, agent, &trigger)?,
+            false => table.respond(agent, &trigger)?,
         };
-        let (after, deeds) = match answer {
-            Answer::Row { after, deeds } => (after, deeds),
+        let (after, effects) = match answer {
+            Answer::Row { after, effects } => (after, effects),
             Answer::Refused if own.is_none() => {
                 let Event::Local(local) = event else {
                     line.answers.push("is refused its unlock".into());
@@ -443,8 +445,8 @@ impl Judge<'_> {
         };
         self.summary.rows += 1;
         match own {
-            Some(own) => self.remote_row(line, own, event, taken, after, deeds),
-            None => self.home_row(line, event, taken, after, deeds),
+            Some(own) => self.remote_row(line, own, event, taken, after, effects),
+            None => self.home_row(line, event, taken, after, effects),
         }
     }
 
@@ -455,7 +457,7 @@ impl Judge<'_> {
         own: Option<usize>,
         table: &Table,
         agent: &Agent,
-        happens: &Trigger,
+        trigger: &Trigger,
     ) -> Checked<Answer> {
         let acts = self.lifeline(own);
         let steps = &self.sequence.steps[self.at.min(self.sequence.steps.len())..];
@@ -469,12 +471,12 @@ impl Judge<'_> {
             })
             .collect();
         let sent = |answer: &Answer| {
-            let Answer::Row { deeds, .. } = answer else {
+            let Answer::Row { effects, .. } = answer else {
                 return false;
             };
             let mut told = told.iter();
-            deeds.iter().all(|deed| match deed {
-                Deed::Send(sent) => match (sent.to, told.next()) {
+            effects.iter().all(|deed| match deed {
+                RowEffect::Send(sent) => match (sent.to, told.next()) {
                     (Some(to), Some(&told)) => to == told,
                     (None, next) => next.is_some(),
                     (Some(_), None) => false,
@@ -482,12 +484,12 @@ impl Judge<'_> {
                 _ => true,
             })
         };
-        let first = table.says(agent, happens)?;
+        let first = table.respond(agent, trigger)?;
         if sent(&first) {
             return Ok(first);
         }
         for choice in 1..table.kinds.len() {
-            match table.says_choosing(agent, happens, choice) {
+            match table.respond_choosing(agent, trigger, choice) {
                 Ok(Some(answer)) if sent(&answer) => return Ok(answer),
                 _ => {}
             }
@@ -498,10 +500,10 @@ impl Judge<'_> {
     /// Checks a report about an agent. A complete trace, or one that reports this kind of action at all, must contain
     /// it here; in other traces it is optional.
     fn tells(&mut self, agent: Option<usize>, what: &str) -> Checked {
-        let told = self.next_does(self.lifeline(agent)) == Some(what);
+        let told = self.next_local_action(self.lifeline(agent)) == Some(what);
         self.at += usize::from(told);
         let sort = what.split(' ').next();
-        let tells = self.tells_all || self.sorts.contains(&sort.unwrap_or_default());
+        let tells = self.is_complete || self.home_action_words.contains(&sort.unwrap_or_default());
         match told || !tells {
             true => Ok(()),
             false => Err(format!("it is not told that {} {what}", self.name(agent))),
@@ -568,26 +570,27 @@ impl Judge<'_> {
                 "{message} finds no room in network {network} at {receiver}"
             ));
         }
-        let brings = match about.carries {
-            Carries::Nothing => Brings::Nothing,
-            Carries::Line | Carries::DirtyLine => Brings::Line(
+        let data = match about.carries {
+            Carries::Nothing => MessageData::Nothing,
+            Carries::Line | Carries::DirtyLine => MessageData::Line(
                 copy.ok_or_else(|| format!("{message} takes a line that is not there"))?,
             ),
             Carries::Store | Carries::PartialStore => {
                 let whole = about.carries == Carries::Store;
                 let serial = line.bytes.sends();
-                if let Some(under_way) = from.and_then(|from| line.remotes[from].under_way.as_mut())
+                if let Some(pending_access) =
+                    from.and_then(|from| line.remotes[from].pending_access.as_mut())
                 {
-                    under_way.sent = Some(serial);
+                    pending_access.sent = Some(serial);
                 }
-                Brings::Write(Write { serial, whole })
+                MessageData::Write(Write { serial, whole })
             }
         };
-        let goes_before = |earlier: &&Flight| {
+        let has_ordered_followers = |earlier: &&Flight| {
             let same_line = earlier.line == number;
-            earlier.ends == ends && self.stays_behind(sent.message, earlier.sent.message, same_line)
+            earlier.ends == ends && self.must_wait(sent.message, earlier.sent.message, same_line)
         };
-        let behind = self.flights.iter().filter(goes_before);
+        let behind = self.flights.iter().filter(has_ordered_followers);
         let behind = behind.map(|earlier| earlier.number).collect();
         self.flights.push(Flight {
             number: *flight,
@@ -595,7 +598,7 @@ impl Judge<'_> {
             sent,
             from,
             ends,
-            brings,
+            data,
             behind,
         });
         self.at += 1;
@@ -630,7 +633,7 @@ impl Judge<'_> {
 
     /// True if a message must not overtake an earlier one between the same agents. An order over all lines can only be
     /// checked if the trace covers all of them.
-    fn stays_behind(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
+    fn must_wait(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let of_all = |order: usize| !protocol.per_line[order] && protocol.joins_lines().is_some();
@@ -640,7 +643,7 @@ impl Judge<'_> {
     }
 
     /// Checks the state after a row. The trace must report a changed state, and may report an unchanged one.
-    fn becomes(&mut self, line: &mut Line, own: Option<usize>, after: Agent) -> Checked {
+    fn check_next_state(&mut self, line: &mut Line, own: Option<usize>, after: Agent) -> Checked {
         let (table, before) = self.side(own, line);
         let told = self.sequence.steps.get(self.at);
         let told = told.filter(|step| step.agent == self.lifeline(own) && self.belongs(step));
@@ -701,11 +704,13 @@ impl Judge<'_> {
             let name = &self.protocol.message(flight.sent.message).name;
             return Err(format!("at the end {name} is in flight"));
         }
-        self.lines.values().try_for_each(|line| self.rests(line))
+        self.lines
+            .values()
+            .try_for_each(|line| self.check_line_quiescent(line))
     }
 
     /// Checks that nothing is outstanding for a line, apart from messages.
-    fn rests(&self, line: &Line) -> Checked {
+    fn check_line_quiescent(&self, line: &Line) -> Checked {
         for own in (0..line.remotes.len()).map(Some).chain([None]) {
             let (table, agent) = self.side(own, line);
             let state = &table.controller.states[agent.state];
@@ -717,14 +722,15 @@ impl Judge<'_> {
                 ));
             }
         }
-        if let (true, Some(answer)) = (self.tells_answers, line.answers.first()) {
+        if let (true, Some(answer)) = (self.has_answer_reports, line.answers.first()) {
             return Err(format!(
                 "at the end the device has not heard that it {answer}"
             ));
         }
-        let busy =
-            line.operation != Operation::Idle || line.accepted.is_some() || line.asked.is_some();
-        if busy || line.lock.is_some() || line.aside.is_some() || !line.bytes.rest() {
+        let busy = line.operation != Operation::Idle
+            || line.accepted.is_some()
+            || line.requested_operation.is_some();
+        if busy || line.lock.is_some() || line.deferred_write.is_some() || !line.bytes.rest() {
             return Err("at the end something is under way".into());
         }
         Ok(())

@@ -93,7 +93,7 @@ pub struct Sent {
 /// Effect of a row on its environment: a message, or the statement with the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
-pub enum Deed {
+pub enum RowEffect {
     Send(Sent),
     WriteMemory,
     SetAside,
@@ -121,7 +121,7 @@ pub enum Answer {
         /// State and variables of the agent after the row.
         after: Agent,
         /// Effects of the row, in order.
-        deeds: Vec<Deed>,
+        effects: Vec<RowEffect>,
     },
 }
 
@@ -145,7 +145,8 @@ impl Table<'_> {
             .iter()
             .map(|v| match (v.ty, v.initial) {
                 (Type::Array { over, then, .. }, Initial::Number(number)) => {
-                    let all = self.many(over) * then.map_or(1, |then| self.many(then));
+                    let all =
+                        self.element_count(over) * then.map_or(1, |then| self.element_count(then));
                     Value::Each(vec![number.into(); all])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
@@ -165,8 +166,8 @@ impl Table<'_> {
     ///
     /// # Errors
     /// The matching row has no meaning; the text states the reason.
-    pub fn says(&self, agent: &Agent, happens: &Trigger) -> Result<Answer, String> {
-        self.says_choosing(agent, happens, 0)
+    pub fn respond(&self, agent: &Agent, trigger: &Trigger) -> Result<Answer, String> {
+        self.respond_choosing(agent, trigger, 0)
             .map(|answer| answer.unwrap_or(Answer::None))
     }
 
@@ -175,23 +176,23 @@ impl Table<'_> {
     ///
     /// # Errors
     /// The matching row has no meaning; the text states the reason.
-    pub fn says_choosing(
+    pub fn respond_choosing(
         &self,
         agent: &Agent,
-        happens: &Trigger,
+        trigger: &Trigger,
         choice: usize,
     ) -> Result<Option<Answer>, String> {
         for row in &self.controller.rules {
-            if row.state.index() != agent.state || row.event != happens.event {
+            if row.state.index() != agent.state || row.event != trigger.event {
                 continue;
             }
-            let mut reading = Reading {
+            let mut reading = RowInterpreter {
                 table: self,
-                happens,
+                trigger,
                 agent: agent.clone(),
                 each: 0,
                 choice,
-                deeds: Vec::new(),
+                effects: Vec::new(),
             };
             if let Some(guard) = &row.guard {
                 if reading.one(guard)? == 0 {
@@ -204,9 +205,9 @@ impl Table<'_> {
                 Effect::Refuse => Answer::Refused,
                 Effect::Take { body, next } => {
                     reading.all(body)?;
-                    let Reading {
+                    let RowInterpreter {
                         agent: mut after,
-                        deeds,
+                        effects,
                         choice,
                         ..
                     } = reading;
@@ -214,7 +215,7 @@ impl Table<'_> {
                         return Ok(None);
                     }
                     after.state = next.map_or(agent.state, StateId::index);
-                    Answer::Row { after, deeds }
+                    Answer::Row { after, effects }
                 }
             }));
         }
@@ -222,10 +223,12 @@ impl Table<'_> {
     }
 
     /// Number of elements of an array dimension.
-    fn many(&self, over: IndexDomain) -> usize {
+    fn element_count(&self, over: IndexDomain) -> usize {
         match over {
             IndexDomain::Remotes => self.kinds.len(),
-            IndexDomain::Numbers(many) | IndexDomain::Homes(many) => many.into(),
+            IndexDomain::Numbers(element_count) | IndexDomain::Homes(element_count) => {
+                element_count.into()
+            }
         }
     }
 
@@ -246,18 +249,18 @@ impl Table<'_> {
 }
 
 /// State of the interpretation of a row.
-struct Reading<'r> {
+struct RowInterpreter<'r> {
     table: &'r Table<'r>,
-    happens: &'r Trigger<'r>,
+    trigger: &'r Trigger<'r>,
     agent: Agent,
     /// Current remote of a loop or quantifier.
     each: i64,
     /// Number of the member to choose; 0 after the choice.
     choice: usize,
-    deeds: Vec<Deed>,
+    effects: Vec<RowEffect>,
 }
 
-impl Reading<'_> {
+impl RowInterpreter<'_> {
     fn all(&mut self, body: &[Statement]) -> Result<(), String> {
         body.iter()
             .try_for_each(|statement| self.statement(statement))
@@ -319,21 +322,21 @@ impl Reading<'_> {
                 return self.all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::Every { from, to } => Deed::Every {
+            Statement::Every { from, to } => RowEffect::Every {
                 from: *from,
                 to: *to,
             },
-            Statement::WriteMemory => Deed::WriteMemory,
-            Statement::SetAside => Deed::SetAside,
-            Statement::WriteAside => Deed::WriteAside,
-            Statement::Done => Deed::Done,
-            Statement::StartRead => Deed::StartRead,
-            Statement::StartWrite => Deed::StartWrite,
-            Statement::StartStore { whole } => Deed::StartStore { whole: *whole },
-            Statement::Acknowledge(local) => Deed::Acknowledge(*local),
-            Statement::Unlocked => Deed::Unlocked,
+            Statement::WriteMemory => RowEffect::WriteMemory,
+            Statement::SetAside => RowEffect::SetAside,
+            Statement::WriteAside => RowEffect::WriteAside,
+            Statement::Done => RowEffect::Done,
+            Statement::StartRead => RowEffect::StartRead,
+            Statement::StartWrite => RowEffect::StartWrite,
+            Statement::StartStore { whole } => RowEffect::StartStore { whole: *whole },
+            Statement::Acknowledge(local) => RowEffect::Acknowledge(*local),
+            Statement::Unlocked => RowEffect::Unlocked,
         };
-        self.deeds.push(deed);
+        self.effects.push(deed);
         Ok(())
     }
 
@@ -348,11 +351,11 @@ impl Reading<'_> {
         for (over, index) in [Some(over), then].into_iter().flatten().zip(indices) {
             let first = if over == IndexDomain::Remotes { 1 } else { 0 };
             let at = usize::try_from(self.one(index)? - first).map_err(|_| nowhere())?;
-            let many = self.table.many(over);
-            if at >= many {
+            let element_count = self.table.element_count(over);
+            if at >= element_count {
                 return Err(nowhere());
             }
-            place = place * many + at;
+            place = place * element_count + at;
         }
         Ok(place)
     }
@@ -393,8 +396,8 @@ impl Reading<'_> {
             },
             Target::Each(set) => self.set(set)?.into_iter().collect(),
         };
-        self.deeds.extend(receivers.into_iter().map(|to| {
-            Deed::Send(Sent {
+        self.effects.extend(receivers.into_iter().map(|to| {
+            RowEffect::Send(Sent {
                 message,
                 to: usize::try_from(to - 1).ok(),
                 at,
@@ -420,7 +423,7 @@ impl Reading<'_> {
                 (remote != 0).then_some(remote).into_iter().collect()
             }
             Set::Variable(variable) => members(self.agent.values.get(variable.index()))?,
-            Set::Field(field) => members(self.happens.fields.get(usize::from(*field)))?,
+            Set::Field(field) => members(self.trigger.fields.get(usize::from(*field)))?,
             Set::Union(a, b) => &self.set(a)? | &self.set(b)?,
             Set::Difference(a, b) => &self.set(a)? - &self.set(b)?,
         })
@@ -435,13 +438,13 @@ impl Reading<'_> {
         Ok(match expression {
             Expression::Constant(constant) => i64::from(*constant),
             Expression::None => 0,
-            Expression::Own => remote(self.happens.own),
-            Expression::Sender => remote(self.happens.sender),
+            Expression::Own => remote(self.trigger.own),
+            Expression::Sender => remote(self.trigger.sender),
             Expression::Each => self.each,
             Expression::State => self.agent.state as i64,
-            Expression::Home => self.happens.home as i64,
+            Expression::Home => self.trigger.home as i64,
             Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
-            Expression::Field(field) => simple(self.happens.fields.get(usize::from(*field)))?,
+            Expression::Field(field) => simple(self.trigger.fields.get(usize::from(*field)))?,
             Expression::Element(variable, at) => {
                 let at = self.place(*variable, at)?;
                 match &self.agent.values[variable.index()] {
@@ -464,8 +467,8 @@ impl Reading<'_> {
             Expression::Homes(of) => self.one(&self.table.homes.expression(of))?,
             Expression::SetsEqual(a, b) => (self.set(a)? == self.set(b)?).into(),
             Expression::SetsDiffer(a, b) => (self.set(a)? != self.set(b)?).into(),
-            Expression::All(condition) => (!self.of_some(condition, false)?).into(),
-            Expression::Any(condition) => self.of_some(condition, true)?.into(),
+            Expression::All(condition) => (!self.exists_remote(condition, false)?).into(),
+            Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
             Expression::Not(condition) => (self.one(condition)? == 0).into(),
             Expression::Round(number, size) => self.one(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
@@ -493,7 +496,7 @@ impl Reading<'_> {
     }
 
     /// True if the condition has the value `wanted` for at least one remote.
-    fn of_some(&mut self, condition: &Expression, wanted: bool) -> Result<bool, String> {
+    fn exists_remote(&mut self, condition: &Expression, wanted: bool) -> Result<bool, String> {
         let outer = self.each;
         let mut found = false;
         for each in 1..=self.table.kinds.len() as i64 {

@@ -19,12 +19,12 @@ pub const ROWS: u64 = 1500;
 
 /// Size in bytes of the text pool for comments, which are not used: the generator's default of 300 MB would take
 /// seconds.
-const TEXT: i32 = 1 << 16;
+const TEXT_POOL_BYTES: i32 = 1 << 16;
 
 /// Generates all rows in key order. `thousandths` is the scale factor in thousandths.
 pub fn orders(thousandths: u64) -> Arc<[Order]> {
     let distributions = Distributions::static_default();
-    let text = TextPool::new(TEXT, distributions);
+    let text = TextPool::new(TEXT_POOL_BYTES, distributions);
     let scale = thousandths as f64 / 1000.0;
     let generator =
         OrderGenerator::new_with_distributions_and_text_pool(scale, 1, 1, distributions, &text);

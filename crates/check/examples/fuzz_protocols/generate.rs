@@ -115,7 +115,7 @@ pub fn protocol(seed: u64) -> String {
     let template = match random.below(5) {
         _ if seed >= COMBINED => design(&mut random),
         _ if seed >= POSTED => stores_posted(&mut random),
-        _ if seed >= ASIDE => set_aside(&mut random),
+        _ if seed >= ASIDE => defer_store(&mut random),
         0 | 1 => chatter(),
         2 | 3 => token(),
         _ => blocking(),
@@ -154,7 +154,7 @@ pub fn protocol(seed: u64) -> String {
 }
 
 /// Deferred stores, with the writes of memory in any order in every second protocol.
-fn set_aside(random: &mut Random) -> Template {
+fn defer_store(random: &mut Random) -> Template {
     let mut template = through();
     let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write deferred");
     let order = random.below(4);

@@ -3,7 +3,7 @@
 use super::{programs, simulated};
 use cohkit_check::progress::{progress, Progress};
 use cohkit_check::system;
-use cohkit_check::system::progress::doubtful;
+use cohkit_check::system::progress::unproven_kinds;
 use cohkit_engine::graph::graph;
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
@@ -203,7 +203,8 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
         let goes_on = lost.is_none() && performed(&case, again)?;
         judged.goes_on = goes_on;
         // A rejected request is served in some order of events, which the simulator need not produce.
-        stops = !goes_on || !again || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
+        stops =
+            !goes_on || !again || !unproven_kinds(&case.protocol, home(&case.protocol)).is_empty();
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
         judged.programs = run.map_err(Trouble::Differ)?;
     }

@@ -21,7 +21,7 @@ pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let has = |access| rules.iter().any(|rule| rule.event == Event::Access(access));
     setup.workload.mix.retain(|&(access, _)| has(access));
     if !has(Access::Store) {
-        setup.workload.write_hints = 0;
+        setup.workload.write_prefetches = 0;
     }
     let accesses = Accesses::new(&setup.protocol.remote, &setup.protocol.messages);
     if rules

@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Statement};
 use cohkit_protocol::pending_access::Ending;
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::unroll::Homes;
-use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
+use cohkit_system::agent::{PARTIAL_WRITE_TO_STALE_COPY, STALE_RESPONSE_IN_FLIGHT};
 use cohkit_system::plan::CompletionEffect;
 
 use super::execution::Execution;
@@ -38,11 +38,11 @@ impl<'p> System<'p> {
         moment: &mut Execution,
         body: &[Statement],
     ) -> Result<Vec<Stmt>, SystemError> {
-        let before = (moment.copy.clone(), moment.brought.clone());
+        let before = (moment.copy.clone(), moment.incoming_copy.clone());
         let out = self.statements(moment, body)?;
-        if before != (moment.copy.clone(), moment.brought.clone()) {
+        if before != (moment.copy.clone(), moment.incoming_copy.clone()) {
             let what = "performs a write in a part of it that may be left out";
-            return Err(self.meaningless(what, moment.context));
+            return Err(self.unsupported_expression(what, moment.context));
         }
         Ok(out)
     }
@@ -96,7 +96,7 @@ impl<'p> System<'p> {
                     let mut moment = Execution {
                         context: &inner,
                         copy: moment.copy.clone(),
-                        brought: moment.brought.clone(),
+                        incoming_copy: moment.incoming_copy.clone(),
                         taking: moment.taking.clone(),
                         ..*moment
                     };
@@ -116,21 +116,23 @@ impl<'p> System<'p> {
                 out.push(choose(condition, then, otherwise));
             }
             Statement::WriteMemory => self.write_memory(moment, out)?,
-            Statement::SetAside => out.extend(self.set_aside(moment)?),
-            Statement::WriteAside => out.extend(self.write_aside(moment)?),
+            Statement::SetAside => out.extend(self.defer_store(moment)?),
+            Statement::WriteAside => out.extend(self.write_deferred(moment)?),
             Statement::Done => self.done(moment, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
             Statement::Every { from, to } => match &context.own {
                 Some(own) => out.push(self.every_line(own, *from, *to)),
-                None => return Err(self.meaningless("gives lines up", context)),
+                None => return Err(self.unsupported_expression("gives lines up", context)),
             },
             Statement::StartRead => {
                 self.start(context, slot::READ, out)?;
             }
             Statement::StartWrite => {
-                let Some(bit) = moment.brought.clone() else {
-                    return Err(self.meaningless("writes memory without a line", context));
+                let Some(bit) = moment.incoming_copy.clone() else {
+                    return Err(
+                        self.unsupported_expression("writes memory without a line", context)
+                    );
                 };
                 let memory = self.start(context, slot::WRITE, out)?;
                 out.push(memory.current.at(line).set(bit));
@@ -142,7 +144,9 @@ impl<'p> System<'p> {
             Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
             Statement::Unlocked => {
                 let Some(device) = self.device else {
-                    return Err(self.meaningless("gives a lock back that it never had", context));
+                    return Err(
+                        self.unsupported_expression("gives a lock back that it never had", context)
+                    );
                 };
                 out.push(self.does(self.home_agent(&line), &line, "is unlocked", true));
                 out.push(device.lock.at(line).set(device.locks.nth(lock::NONE)));
@@ -159,7 +163,7 @@ impl<'p> System<'p> {
     ) -> Result<(), SystemError> {
         let (context, line) = (moment.context, moment.context.line.clone());
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
-        match (carries, &moment.brought) {
+        match (carries, &moment.incoming_copy) {
             (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
                 let whole = kind == Carries::Store;
                 out.extend(self.store_is_performed(moment, &context.sender, None));
@@ -170,7 +174,7 @@ impl<'p> System<'p> {
                 out.extend(self.may_write(&line));
                 out.push(self.memory.at(line).set(bit));
             }
-            _ => return Err(self.meaningless("writes memory without bytes", context)),
+            _ => return Err(self.unsupported_expression("writes memory without bytes", context)),
         }
         Ok(())
     }
@@ -181,20 +185,22 @@ impl<'p> System<'p> {
         match moment.done {
             CompletionEffect::Ends(Ending::Write) => {
                 out.extend(self.in_order(context, true));
-                if self.facts.coherent && moment.keeps_a_part {
-                    let old = Violation::new("data value", WRITTEN_WHILE_OLD);
+                if self.facts.coherent && moment.is_partial_write {
+                    let old = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
                     out.push(assert(old, moment.copy.clone()));
                 }
                 if let Some(own) = &context.own {
                     out.push(self.does(own.clone(), &line, PERFORMS, false));
                 }
-                out.extend(self.make_all_old(&line, true));
+                out.extend(self.mark_copies_stale(&line, true));
                 moment.copy = Expr::Bool(true);
             }
-            CompletionEffect::Ends(Ending::Sent) => out.extend(self.store_ends(context)),
+            CompletionEffect::Ends(Ending::Sent) => {
+                out.extend(self.assert_store_performed(context))
+            }
             // The copy of a message was checked when it was sent.
             CompletionEffect::Ends(Ending::Read)
-                if self.facts.coherent && moment.brought.is_none() =>
+                if self.facts.coherent && moment.incoming_copy.is_none() =>
             {
                 out.extend(self.in_order(context, false));
                 let old = "a read ends with an old copy";
@@ -222,7 +228,7 @@ impl<'p> System<'p> {
             let line = Expr::from(l);
             let context = Self::context(false, &line, Some(own.clone()));
             let becomes = Act::Becomes(system.state_words(&context));
-            does.push(system.tells(own.clone(), becomes, &line, false));
+            does.push(system.note_act(own.clone(), becomes, &line, false));
             l.each(vec![when(state.is(from), does)])
         })
     }
@@ -233,7 +239,7 @@ impl<'p> System<'p> {
         let mut out: Vec<Stmt> = self.may_write(line).into_iter().collect();
         out.extend(self.unlocked(line, &[lock::READ, lock::WRITE], said));
         match self.facts.coherent {
-            true => out.extend(self.make_all_old(line, whole)),
+            true => out.extend(self.mark_copies_stale(line, whole)),
             false => out.extend(self.reads_are_outdated(line)),
         }
         if whole {
@@ -243,12 +249,12 @@ impl<'p> System<'p> {
     }
 
     /// Defers the store of the current message.
-    fn set_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
+    fn defer_store(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
         let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
         else {
-            return Err(self.meaningless("sets nothing aside", context));
+            return Err(self.unsupported_expression("sets nothing aside", context));
         };
         let ticket = match &mut moment.taking {
             Some(taking) => taking.is_deferred(),
@@ -268,10 +274,10 @@ impl<'p> System<'p> {
     }
 
     /// Performs the deferred store in memory.
-    fn write_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
+    fn write_deferred(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let Some(aside) = self.aside else {
-            return Err(self.meaningless("writes what it never sets aside", context));
+            return Err(self.unsupported_expression("writes what it never sets aside", context));
         };
         let line = &context.line;
         let (from, whole) = (aside.from.at(line), aside.whole.at(line));
@@ -286,9 +292,9 @@ impl<'p> System<'p> {
         let part = self.store_to_memory(line, false);
         out.push(choose(whole.clone(), all, part));
         out.extend([from.set(0), whole.set(false)]);
-        if let (true, Some(brought)) = (self.facts.coherent, &mut moment.brought) {
+        if let (true, Some(incoming_copy)) = (self.facts.coherent, &mut moment.incoming_copy) {
             // The received copy does not contain that store.
-            *brought = Expr::Bool(false);
+            *incoming_copy = Expr::Bool(false);
             if moment.taken.is_none() {
                 moment.copy = Expr::Bool(false);
             }
@@ -310,15 +316,15 @@ impl<'p> System<'p> {
         Some(assert(Violation::new("single writer", said), !held))
     }
 
-    pub fn meaningless(&self, what: &str, context: &Context) -> SystemError {
+    pub fn unsupported_expression(&self, what: &str, context: &Context) -> SystemError {
         let agent = &self.side_of(context).controller.name;
         SystemError::Meaningless(format!("a row of {agent} {what}"))
     }
 
     /// Records that an expression has no meaning in its place, so that the system is rejected. Returns a placeholder.
-    pub fn senseless(&mut self, context: &Context, what: &str) -> Expr {
-        let error = self.meaningless(what, context);
-        self.senseless.get_or_insert(error);
+    pub fn unsupported(&mut self, context: &Context, what: &str) -> Expr {
+        let error = self.unsupported_expression(what, context);
+        self.unsupported.get_or_insert(error);
         Expr::Int(0)
     }
 
@@ -331,7 +337,7 @@ impl<'p> System<'p> {
     ) -> Result<Slot, SystemError> {
         let memory = match self.slot {
             Some(memory) if context.home => memory,
-            _ => return Err(self.meaningless("starts a memory operation", context)),
+            _ => return Err(self.unsupported_expression("starts a memory operation", context)),
         };
         let state = memory.state.at(&context.line);
         out.push(assert(
@@ -354,7 +360,7 @@ impl<'p> System<'p> {
         let controller = self.home.controller;
         let (Some(device), Some(local)) = (self.device, controller.locals.get(usize::from(index)))
         else {
-            return Err(self.meaningless("acknowledges an unknown operation", context));
+            return Err(self.unsupported_expression("acknowledges an unknown operation", context));
         };
         let line = &context.line;
         let what = format!("acknowledges {}", local.name);
@@ -390,7 +396,8 @@ impl<'p> System<'p> {
                 Right::None => lock::WRITE,
                 Right::Read => lock::READ,
                 Right::Write => {
-                    return Err(self.meaningless("locks a line without ensuring a right", context))
+                    return Err(self
+                        .unsupported_expression("locks a line without ensuring a right", context))
                 }
             };
             let held = device.lock.at(line);
@@ -405,7 +412,7 @@ impl<'p> System<'p> {
 
     /// Effect of a write on all copies but the written one: they become stale. Empty without the coherence guarantee,
     /// as the bits are not read there.
-    pub fn make_all_old(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
+    pub fn mark_copies_stale(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
         if !self.facts.coherent {
             return Vec::new();
         }
@@ -452,7 +459,7 @@ impl<'p> System<'p> {
     }
 
     /// True if a copy of the line other than that of the remote `own` (`None`: memory) is current.
-    pub fn another_is_current(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
+    pub fn has_other_current_copy(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
         if !self.facts.coherent {
             return Expr::Bool(false);
         }
@@ -467,7 +474,7 @@ impl<'p> System<'p> {
         if own.is_some() {
             found = found.or(self.memory.at(line));
         }
-        found = found.or(self.some_read_is_last(line));
+        found = found.or(self.has_last_value_read(line));
         if let Some(memory) = self.slot {
             found = found.or(memory.current.at(line));
         }
@@ -501,10 +508,10 @@ impl<'p> System<'p> {
         let mut found = Expr::Bool(false);
         for flow in 0..self.flows.len() {
             let flight = &self.flows[flow];
-            if !messages.contains(&flight.message) || !flight.direction.reaches_remote() {
+            if !messages.contains(&flight.message) || !flight.direction.is_to_remote() {
                 continue;
             }
-            let some = match flight.direction.leaves_remote() {
+            let some = match flight.direction.is_from_remote() {
                 false => self.in_flight_to(flow, context, None, false),
                 true => self.with_bound(self.remote_type, |system, from| {
                     from.any(system.in_flight_to(flow, context, Some(&from.into()), false))
@@ -516,23 +523,23 @@ impl<'p> System<'p> {
     }
 
     /// Asserts that no response to a read that begins is in flight with a copy that is already stale.
-    pub fn answered_before(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
+    pub fn assert_no_stale_response(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
         let answers = self.facts.answers(read).to_vec();
         let mut out = Vec::new();
         for flow in 0..self.flows.len() {
             let flight = &self.flows[flow];
-            let here = answers.contains(&flight.message) && flight.direction.reaches_remote();
+            let here = answers.contains(&flight.message) && flight.direction.is_to_remote();
             if !here {
                 continue;
             }
-            let between = flight.direction.leaves_remote();
+            let between = flight.direction.is_from_remote();
             let old = match between {
                 false => self.in_flight_to(flow, context, None, true),
                 true => self.with_bound(self.remote_type, |system, from| {
                     from.any(system.in_flight_to(flow, context, Some(&from.into()), true))
                 }),
             };
-            let violation = Violation::new("data value", ANSWERED_BEFORE);
+            let violation = Violation::new("data value", STALE_RESPONSE_IN_FLIGHT);
             out.push(assert(violation, !old));
         }
         out
@@ -588,8 +595,8 @@ impl<'p> System<'p> {
     /// The types that index a counted flow between the line and the current bit.
     pub fn cell_types(&self, flow: usize) -> Vec<TypeId> {
         let flow = &self.flows[flow];
-        let ends = usize::from(flow.direction.leaves_remote())
-            + usize::from(flow.direction.reaches_remote());
+        let ends = usize::from(flow.direction.is_from_remote())
+            + usize::from(flow.direction.is_to_remote());
         let mut types = vec![self.remote_type; ends];
         types.extend(&flow.stored);
         types
@@ -613,7 +620,7 @@ impl<'p> System<'p> {
 
     fn queue_types(&self, queue: usize) -> Vec<TypeId> {
         let (direction, senders) = (self.queues[queue].direction, self.queues[queue].senders);
-        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
+        let ends = usize::from(direction.is_from_remote()) + usize::from(direction.is_to_remote());
         let mut types = vec![self.remote_type; ends];
         types.extend(senders);
         types
@@ -695,12 +702,12 @@ impl<'p> System<'p> {
     }
 
     /// Note of an agent's act. `visible` is true if the home can observe it.
-    pub fn tells(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
+    pub fn note_act(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
         note(agent.into(), act, self.note_line(line), visible)
     }
 
     /// Note that an agent sends or receives a message.
-    pub fn tells_of(
+    pub fn note_message(
         &self,
         message: MessageId,
         agent: Expr,
@@ -716,7 +723,7 @@ impl<'p> System<'p> {
     /// Note that an agent does something without a message.
     pub fn does(&self, agent: impl Into<Expr>, line: &Expr, what: &str, visible: bool) -> Stmt {
         let does = Act::Does(vec![Piece::Text(what.to_string())]);
-        self.tells(agent, does, line, visible)
+        self.note_act(agent, does, line, visible)
     }
 
     /// A message with its fields: `Data(acks=1)`.

@@ -5,7 +5,7 @@ use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
 use super::expressions::Context;
-use super::tickets::Taking;
+use super::tickets::ConsumedStore;
 use cohkit_engine::model::Expr;
 
 /// The row being lowered.
@@ -13,14 +13,14 @@ pub(super) struct Execution<'c> {
     pub context: &'c Context,
     /// The message being consumed, and the current bit of the copy that this message or memory carries.
     pub taken: Option<MessageId>,
-    pub brought: Option<Expr>,
+    pub incoming_copy: Option<Expr>,
     /// True if the copy that an outgoing message gets is current.
     pub copy: Expr,
     pub done: CompletionEffect,
     /// True if the write that `done` completes covers a part of the line.
-    pub keeps_a_part: bool,
+    pub is_partial_write: bool,
     /// Relation of the next message with the store's bytes to the store.
     pub send: StoreSend,
     /// The store of the message being consumed, if stores are tracked.
-    pub taking: Option<Taking>,
+    pub taking: Option<ConsumedStore>,
 }

@@ -100,7 +100,7 @@ impl<'p> System<'p> {
             E::None => Expr::Int(0),
             E::Own | E::Each => match context.known(e) {
                 Some(index) => index + 1,
-                None => self.senseless(context, "names a remote where there is none to name"),
+                None => self.unsupported(context, "names a remote where there is none to name"),
             },
             // The home is not among the remotes, so as a sender it is 0.
             E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),
@@ -150,7 +150,7 @@ impl<'p> System<'p> {
     fn field(&mut self, context: &Context, field: u8) -> Expr {
         match context.fields.get(usize::from(field)) {
             Some(value) => value.clone(),
-            None => self.senseless(context, "reads a field that its event does not have"),
+            None => self.unsupported(context, "reads a field that its event does not have"),
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) mod lock {
     /// The device may read and write.
     pub const WRITE: u32 = 2;
     /// The home has consumed the unlock and not yet acknowledged it.
-    pub const GIVEN_BACK: u32 = 3;
+    pub const UNLOCKING: u32 = 3;
     pub const LABELS: [&str; 4] = ["unlocked", "reading", "writing", "given_back"];
 }
 
@@ -85,10 +85,10 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    pub fn leaves_remote(self) -> bool {
+    pub fn is_from_remote(self) -> bool {
         matches!(self, Direction::ToHome | Direction::Between)
     }
-    pub fn reaches_remote(self) -> bool {
+    pub fn is_to_remote(self) -> bool {
         matches!(self, Direction::ToRemote | Direction::Between)
     }
 }
@@ -100,13 +100,13 @@ pub(super) struct Flow {
     /// Per field of the message, its value if every send gives the same constant. Such a field is not stored.
     pub constants: Vec<Option<u16>>,
     /// Types of the stored fields, in order, followed by that of the ticket if it is stored. The last one is the bit of
-    /// [`Flow::goes_before`].
+    /// [`Flow::has_ordered_followers`].
     pub stored: Vec<TypeId>,
     /// Tickets of the stores that it carries, if stores are tracked.
     pub tickets: Option<Tickets>,
     /// True if other messages stay behind these. Each message then has a bit: true if such a message has been sent
     /// later.
-    pub goes_before: bool,
+    pub has_ordered_followers: bool,
     pub storage: Storage,
     /// In a queue: the column of the entry that holds each stored field.
     pub columns: Vec<usize>,
@@ -226,7 +226,7 @@ pub(super) struct System<'p> {
     /// Descriptions of waiting agents and messages.
     pub remarks: Vec<Remark>,
     /// Error of the first expression that cannot be lowered.
-    pub senseless: Option<SystemError>,
+    pub unsupported: Option<SystemError>,
     /// The access or operation whose progress is watched, if any.
     pub watch: Option<Watch>,
     /// The remote that must always be able to begin accesses again, if that is checked.
@@ -416,7 +416,7 @@ impl<'p> System<'p> {
         let homes = names.homes.iter().map(|name| build.agent(name));
         let first_home = homes.min().unwrap_or_default();
         let memory_agent = build.agent("memory");
-        build.teller(&Charts);
+        build.trace_renderer(&Charts);
 
         let facts = ProtocolFacts::new(protocol, home.controller);
         let slot = facts.slot.then(|| {
@@ -475,7 +475,7 @@ impl<'p> System<'p> {
             stores,
             marks: Vec::new(),
             remarks: Vec::new(),
-            senseless: None,
+            unsupported: None,
             watch: None,
             restarts: None,
             optional,
@@ -706,8 +706,8 @@ impl<'p> System<'p> {
                     Tickets { low, high, ty }
                 });
                 stored.extend(tickets.and_then(|tickets| tickets.ty));
-                let goes_before = self.protocol.goes_before(message);
-                stored.extend(goes_before.then_some(TypeId::BOOL));
+                let has_ordered_followers = self.protocol.has_ordered_followers(message);
+                stored.extend(has_ordered_followers.then_some(TypeId::BOOL));
                 let storage = match order {
                     Some(group) => {
                         let position = match queued.iter().position(|(g, _)| *g == group) {
@@ -729,7 +729,7 @@ impl<'p> System<'p> {
                     constants,
                     stored,
                     tickets,
-                    goes_before,
+                    has_ordered_followers,
                     columns: Vec::new(),
                     storage,
                     capacity: capacity.into(),
@@ -765,7 +765,7 @@ impl<'p> System<'p> {
         for &values in stored.iter().rev() {
             ty = self.build.array(&name, values, ty);
         }
-        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
+        let ends = usize::from(direction.is_from_remote()) + usize::from(direction.is_to_remote());
         for _ in 0..ends {
             ty = self.build.array(&name, self.remote_type, ty);
         }
@@ -843,7 +843,7 @@ impl<'p> System<'p> {
         let mut ty = self
             .build
             .record("queue", [("length", length), ("slot", slots)]);
-        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
+        let ends = usize::from(direction.is_from_remote()) + usize::from(direction.is_to_remote());
         for _ in 0..ends {
             ty = self.build.array("queues", self.remote_type, ty);
         }

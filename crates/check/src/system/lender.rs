@@ -3,7 +3,7 @@
 use cohkit_protocol::controller::MEMORY_WRITES;
 use cohkit_protocol::protocol::{MessageId, Right};
 use cohkit_protocol::terms::VariableId as ValueId;
-use cohkit_system::world::{MORE_THAN_LENT, WRITES_UNLENT};
+use cohkit_system::world::{EXCEEDS_BACKING_PERMISSION, WRITE_WITHOUT_PERMISSION};
 
 use super::layout::{ends, lock, right_code, Direction, Storage, System};
 use super::SystemError;
@@ -12,7 +12,7 @@ use cohkit_engine::model::{Expr, Rule, Stmt, VariableId, Violation};
 
 impl System<'_> {
     /// Backing permission of a line: 0, 1 or 2. `None` if the memory has no outer level.
-    fn lent_right(&self, line: &Expr) -> Option<Expr> {
+    fn backing_permission_of(&self, line: &Expr) -> Option<Expr> {
         let lent = self.lent.as_ref()?;
         Some(lent.right.at(line).into())
     }
@@ -33,8 +33,8 @@ impl System<'_> {
 
     /// Asserts that the home may write its memory.
     pub fn may_write(&self, line: &Expr) -> Option<Stmt> {
-        let right = self.lent_right(line)?;
-        let said = Violation::new("inclusion", WRITES_UNLENT);
+        let right = self.backing_permission_of(line)?;
+        let said = Violation::new("inclusion", WRITE_WITHOUT_PERMISSION);
         Some(assert(said, right.is(right_code(Right::Write))))
     }
 
@@ -50,9 +50,9 @@ impl System<'_> {
 
     /// True if the device may request a local operation. An outer level does so only to revoke permission, one
     /// operation at a time.
-    pub fn may_ask(&self, local: usize, line: &Expr) -> Expr {
+    pub fn may_request_operation(&self, local: usize, line: &Expr) -> Expr {
         let about = &self.home.controller.locals[local];
-        let (Some(right), Some(device)) = (self.lent_right(line), self.device) else {
+        let (Some(right), Some(device)) = (self.backing_permission_of(line), self.device) else {
             return Expr::Bool(true);
         };
         if !about.locks {
@@ -64,24 +64,26 @@ impl System<'_> {
     }
 
     /// Adds the invariant that no remote has more permission than the home has to its memory.
-    pub fn included(&mut self) {
+    pub fn add_inclusion_invariant(&mut self) {
         if self.lent.is_none() {
             return;
         }
         let holds = self.for_all_lines(|system, line| {
-            let lent = system.lent_right(line).unwrap_or(Expr::Int(2));
+            let lent = system.backing_permission_of(line).unwrap_or(Expr::Int(2));
             let (right, state) = (system.remote.right, system.remote.state.at(line));
             system.with_bound(system.remote_type, |_, r| {
                 r.all(right.of(state.at(r)).le(lent))
             })
         });
-        self.build
-            .invariant(Violation::new("inclusion", MORE_THAN_LENT), holds);
+        self.build.invariant(
+            Violation::new("inclusion", EXCEEDS_BACKING_PERMISSION),
+            holds,
+        );
     }
 
     /// True if the home has any permission to the memory of a line.
-    pub fn is_lent(&self, line: &Expr) -> Expr {
-        match self.lent_right(line) {
+    pub fn has_backing_permission(&self, line: &Expr) -> Expr {
+        match self.backing_permission_of(line) {
             Some(right) => right.gt(0),
             None => Expr::Bool(true),
         }
@@ -106,7 +108,7 @@ impl System<'_> {
                         let place = ends(variable.at(line), Some(&from_it), None);
                         let there = system.count_cells(flow, place).gt(0);
                         let ends = (Some(&from_it), None);
-                        there.and(system.nothing_before(message, direction, line, ends))
+                        there.and(system.has_no_predecessor(message, direction, line, ends))
                     }
                     Storage::Queued(queue, label) => {
                         let place = system.queue_at(queue, line, Some(&from_it), None);
@@ -176,7 +178,7 @@ impl System<'_> {
                     .at(l)
                     .set(Expr::from(self.memory.at(l)).or(is(Right::None))),
             );
-            body.extend(self.becomes_lent(&line, to));
+            body.extend(self.set_backing_permission(&line, to));
             self.lends(what, l, (grown, body), false);
         }
         for (what, to, guard) in goes {
@@ -184,12 +186,12 @@ impl System<'_> {
             if to == Right::None {
                 body.push(self.memory.at(l).set(false));
             }
-            body.extend(self.becomes_lent(&line, to));
+            body.extend(self.set_backing_permission(&line, to));
             self.lends(what, l, (guard, body), true);
         }
-        let changes = self.another_is_current(&line, None);
+        let changes = self.has_other_current_copy(&line, None);
         let mut body = vec![self.does(device.agent, &line, "others write", true)];
-        body.extend(self.make_all_old(&line, true));
+        body.extend(self.mark_copies_stale(&line, true));
         self.lends(
             "others write",
             l,
@@ -199,7 +201,7 @@ impl System<'_> {
         Ok(())
     }
 
-    fn becomes_lent(&mut self, line: &Expr, to: Right) -> Vec<Stmt> {
+    fn set_backing_permission(&mut self, line: &Expr, to: Right) -> Vec<Stmt> {
         let mut out = Vec::new();
         if let Some(lent) = &self.lent {
             out.push(lent.right.at(line).set(right_code(to)));

@@ -18,7 +18,7 @@ use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
 use super::prior_values::{chosen_from, NotFollowed};
 use super::story::Act;
-use super::tickets::Taking;
+use super::tickets::ConsumedStore;
 use super::{Mark, SystemError};
 use cohkit_engine::build::{choose, error, when};
 use cohkit_engine::model::{
@@ -45,11 +45,11 @@ pub(super) struct Trigger {
     pub refusing: Option<Vec<Stmt>>,
     pub taken: Option<MessageId>,
     /// The store of the message, if stores are tracked.
-    pub store: Option<Taking>,
+    pub store: Option<ConsumedStore>,
     /// Current bit of the copy that comes with the event.
-    pub brought: Option<Expr>,
+    pub incoming_copy: Option<Expr>,
     /// True if the agent must have a row for the event.
-    pub must: bool,
+    pub is_required: bool,
     pub spontaneous: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Trigger {
 #[derive(PartialEq, Clone, Debug)]
 struct Case<'c> {
     guard: Option<&'c Expression>,
-    deed: RowEffect<'c>,
+    row_effect: RowEffect<'c>,
     /// True if the agent holds the line before and after the row.
     holds: (bool, bool),
     /// True if the row leads to another state.
@@ -74,7 +74,7 @@ struct Case<'c> {
     atomic: bool,
     done: CompletionEffect,
     /// True if the write that `done` performs may cover only a part of the line.
-    keeps_a_part: bool,
+    is_partial_write: bool,
     /// True if the row abandons a write whose bytes have been sent.
     gives_up: bool,
 }
@@ -82,7 +82,7 @@ struct Case<'c> {
 impl Case<'_> {
     /// The set that the case chooses a member of, in terms of the values before the row.
     fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
-        match self.deed {
+        match self.row_effect {
             RowEffect::Take(body) => chosen_from(body),
             _ => None,
         }
@@ -107,7 +107,7 @@ struct Choice {
 /// Effects of one case.
 struct Answer {
     /// Additional condition of the case.
-    only_if: Expr,
+    extra_condition: Expr,
     /// True if networks have room for the messages of the case. Without room, the event waits.
     room: Expr,
     body: Vec<Stmt>,
@@ -116,7 +116,7 @@ struct Answer {
 impl Answer {
     fn of(body: Vec<Stmt>) -> Answer {
         Answer {
-            only_if: Expr::Bool(true),
+            extra_condition: Expr::Bool(true),
             room: Expr::Bool(true),
             body,
         }
@@ -189,7 +189,7 @@ fn case<'c>(
     row: &'c Row,
     home: bool,
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
-    let (deed, next) = match &row.effect {
+    let (row_effect, next) = match &row.effect {
         Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
         Effect::Leave => (RowEffect::Leave, None),
         Effect::Refuse => (RowEffect::Refuse, None),
@@ -205,7 +205,7 @@ fn case<'c>(
     }
     let case = Case {
         guard: row.guard.as_ref(),
-        deed,
+        row_effect,
         holds: (plan.before.holds, plan.after.holds),
         moves: plan.moves,
         stores: plan.performs,
@@ -217,7 +217,8 @@ fn case<'c>(
             facts.atomic_in[next]
         },
         done: plan.done,
-        keeps_a_part: plan.keeps_a_part && plan.done == CompletionEffect::Ends(Ending::Write),
+        is_partial_write: plan.is_partial_write
+            && plan.done == CompletionEffect::Ends(Ending::Write),
         gives_up: plan.gives_up,
     };
     Ok((case, next))
@@ -242,26 +243,26 @@ impl<'p> System<'p> {
         for (position, class) in classes.iter().enumerate() {
             let mut of_class = Vec::new();
             for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
-                let mut answer = self.whole_reaction(&trigger, event, (class, number), next)?;
+                let mut answer = self.marked_reaction(&trigger, event, (class, number), next)?;
                 if let (Some(set), Some(one), Some(none)) = (case.chosen_from(), one, &mut answer) {
                     let Ok(set) = set else {
                         let what =
                             "sets what it chooses from in a loop, or by more than names of remotes";
-                        return Err(self.meaningless(what, &trigger.after));
+                        return Err(self.unsupported_expression(what, &trigger.after));
                     };
                     let member = self.member(&trigger.before, &set, one.into());
                     let some = self.with_bound(self.remote_type, |system, each| {
                         each.any(system.member(&trigger.before, &set, each.into()))
                     });
-                    none.only_if = none.only_if.clone().and(!some);
+                    none.extra_condition = none.extra_condition.clone().and(!some);
                     let mut trigger = trigger.clone();
                     trigger.after.chosen = Some(one.into());
-                    let chosen = self.whole_reaction(&trigger, event, (class, number), next)?;
+                    let chosen = self.marked_reaction(&trigger, event, (class, number), next)?;
                     choices.extend(chosen.map(|answer| Choice {
                         class: position,
                         case: number,
                         answer: Answer {
-                            only_if: answer.only_if.and(member),
+                            extra_condition: answer.extra_condition.and(member),
                             ..answer
                         },
                     }));
@@ -281,7 +282,7 @@ impl<'p> System<'p> {
     }
 
     /// Effects of one case of a class, with the marks and watched variables. `None` if the case has none.
-    fn whole_reaction(
+    fn marked_reaction(
         &mut self,
         trigger: &Trigger,
         event: Event,
@@ -291,11 +292,11 @@ impl<'p> System<'p> {
         let case = &class.cases[number];
         let mut answer = self.reaction(trigger, event, class, case, next)?;
         if let Some(answer) = &mut answer {
-            if let RowEffect::Take(body) = case.deed {
+            if let RowEffect::Take(body) = case.row_effect {
                 let watched = self.watched(event, &trigger.after, body);
                 answer.body.extend(watched);
             }
-            let told = match case.deed {
+            let told = match case.row_effect {
                 RowEffect::Take(_) => true,
                 // Refusing may be an error, which needs no coverage.
                 RowEffect::Refuse => {
@@ -339,7 +340,7 @@ impl<'p> System<'p> {
             self.build.rule(Rule {
                 name: format!("{}, choosing", trigger.name),
                 parameters,
-                guard: guard.and(answer.only_if).and(answer.room),
+                guard: guard.and(answer.extra_condition).and(answer.room),
                 body: [trigger.consume.clone(), answer.body].concat(),
                 spontaneous: false,
                 priority: 0,
@@ -384,7 +385,7 @@ impl<'p> System<'p> {
                     self.build.rule(Rule {
                         name: trigger.name.clone(),
                         parameters: trigger.parameters.clone(),
-                        guard: guard.and(answer.only_if).and(answer.room),
+                        guard: guard.and(answer.extra_condition).and(answer.room),
                         body,
                         spontaneous: true,
                         priority: 0,
@@ -411,9 +412,9 @@ impl<'p> System<'p> {
             let here = self.in_class(&trigger.before, class, number, table);
             let total = class.cases.last().is_some_and(|case| case.guard.is_none());
             // Condition under which the event stays in place, built from the last case to the first.
-            let mut waits = Expr::Bool(!total && !trigger.must);
+            let mut waits = Expr::Bool(!total && !trigger.is_required);
             let mut left = waits.clone();
-            let mut does = match total || !trigger.must {
+            let mut does = match total || !trigger.is_required {
                 true => Vec::new(),
                 false => self.unexpected(&trigger),
             };
@@ -424,10 +425,10 @@ impl<'p> System<'p> {
                 };
                 let (now, answer) = match answer {
                     Some(Answer {
-                        only_if,
+                        extra_condition,
                         room,
                         body,
-                    }) => match only_if.and(room) {
+                    }) => match extra_condition.and(room) {
                         Expr::Bool(true) => (Expr::Bool(false), body),
                         goes_on => (!goes_on, body),
                     },
@@ -482,19 +483,19 @@ impl<'p> System<'p> {
         case: &Case,
         next: &[Option<usize>],
     ) -> Result<Option<Answer>, SystemError> {
-        let body = match case.deed {
+        let body = match case.row_effect {
             RowEffect::Take(body) => body,
             RowEffect::Refuse if trigger.refusing.is_some() => {
                 return Ok(trigger.refusing.clone().map(Answer::of));
             }
-            RowEffect::Refuse | RowEffect::Never if trigger.must => {
+            RowEffect::Refuse | RowEffect::Never if trigger.is_required => {
                 return Ok(Some(Answer::of(self.unexpected(trigger))));
             }
             RowEffect::Leave | RowEffect::Refuse | RowEffect::Never => return Ok(None),
         };
         let context = &trigger.after;
         let home = context.home;
-        let mut only_if = Expr::Bool(true);
+        let mut extra_condition = Expr::Bool(true);
         if trigger.spontaneous {
             // A hit has an effect only if it is a store that makes another copy stale.
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
@@ -504,27 +505,27 @@ impl<'p> System<'p> {
                 if !order && (!case.stores || !self.facts.coherent) {
                     return Ok(None);
                 }
-                only_if = match case.stores {
-                    true => self.another_is_current(&context.line, context.own.as_ref()),
+                extra_condition = match case.stores {
+                    true => self.has_other_current_copy(&context.line, context.own.as_ref()),
                     false => Expr::Bool(false),
                 };
-                only_if = only_if.or(self.some_posted(context));
+                extra_condition = extra_condition.or(self.has_posted_stores(context));
             }
-            only_if = only_if.and(self.within_bounds(context, body));
+            extra_condition = extra_condition.and(self.within_bounds(context, body));
         }
         let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
-        let copy = match (&trigger.brought, &own_copy) {
-            (Some(brought), _) if !home || trigger.taken.is_none() => brought.clone(),
+        let copy = match (&trigger.incoming_copy, &own_copy) {
+            (Some(incoming_copy), _) if !home || trigger.taken.is_none() => incoming_copy.clone(),
             (_, Some(own)) => own.into(),
             _ => self.memory.at(&context.line).into(),
         };
         let mut moment = Execution {
             context,
             taken: trigger.taken,
-            brought: trigger.brought.clone(),
+            incoming_copy: trigger.incoming_copy.clone(),
             copy,
             done: case.done,
-            keeps_a_part: case.keeps_a_part,
+            is_partial_write: case.is_partial_write,
             send: StoreSend::first(case.posts),
             taking: trigger.store.clone(),
         };
@@ -535,12 +536,12 @@ impl<'p> System<'p> {
         }
         if let Some(begun) = case.opens {
             if !begun.writes() {
-                out.extend(self.answered_before(context, begun));
+                out.extend(self.assert_no_stale_response(context, begun));
             }
             out.extend(self.access_opens(context, begun));
         }
         out.extend(self.statements(&mut moment, body)?);
-        out.extend(self.store_is_taken(&moment));
+        out.extend(self.assert_store_kept(&moment));
         let copy = moment.copy;
         if let Some(own) = own_copy {
             if !case.holds.1 {
@@ -549,19 +550,19 @@ impl<'p> System<'p> {
                 }
             } else if case.stores {
                 out.extend(self.performed_after(event, body, context));
-                out.extend(self.make_all_old(&context.line, true));
+                out.extend(self.mark_copies_stale(&context.line, true));
                 out.push(own.set(true));
-            } else if trigger.brought.is_some()
+            } else if trigger.incoming_copy.is_some()
                 || case.done == CompletionEffect::Ends(Ending::Write)
             {
                 out.push(own.set(copy));
             }
         }
         if case.gives_up {
-            out.extend(self.store_is_given_up(context));
+            out.extend(self.assert_store_abandoned(context));
         }
         if !home && !case.atomic {
-            out.extend(self.atomic_is_over(context));
+            out.extend(self.reset_atomic_read(context));
         }
         let state = context.part(self.side(home).state);
         if case.moves {
@@ -571,11 +572,11 @@ impl<'p> System<'p> {
         if case.moves || assigns(body) {
             let becomes = Act::Becomes(self.state_words(context));
             let agent = self.agent(context.own.as_ref(), &context.line);
-            out.push(self.tells(agent, becomes, &context.line, home));
+            out.push(self.note_act(agent, becomes, &context.line, home));
         }
         let room = self.room(&trigger.before, (trigger.taken, &context.chosen), body)?;
         Ok(Some(Answer {
-            only_if,
+            extra_condition,
             room,
             body: out,
         }))
@@ -613,7 +614,7 @@ impl<'p> System<'p> {
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
         let agent = self.agent(context.own.as_ref(), &context.line);
-        let note = self.tells(agent, Act::Does(words), &context.line, context.home);
+        let note = self.note_act(agent, Act::Does(words), &context.line, context.home);
         let controller = &self.side(context.home).controller.name;
         let what = trigger.name.strip_prefix(controller.as_str());
         let what = what.unwrap_or(&trigger.name).to_string();

@@ -105,7 +105,7 @@ pub struct Options {
     pub trial: Option<u16>,
     /// True if the device may request its next local operation as soon as the home has accepted the previous one.
     /// Otherwise it waits for the acknowledgement.
-    pub ask_ahead: bool,
+    pub overlaps_requests: bool,
     /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
     pub lent: bool,
 }
@@ -115,7 +115,7 @@ impl Default for Options {
         Options {
             capacity: 7,
             trial: None,
-            ask_ahead: true,
+            overlaps_requests: true,
             lent: false,
         }
     }
@@ -263,9 +263,9 @@ fn sized<'p>(
             "a system of this text says how many remotes it has of each kind: {names}"
         )));
     }
-    let most_lines = u16::from(Sized::MOST_LINES).max(progress::lines(protocol).into());
+    let most_lines = u16::from(Sized::MAX_LINES).max(progress::lines(protocol).into());
     for (number, most, what) in [
-        (remotes, Sized::MOST_REMOTES.into(), "remotes"),
+        (remotes, Sized::MAX_REMOTES.into(), "remotes"),
         (lines.into(), most_lines, "lines"),
     ] {
         if !(1..=most).contains(&number) {
@@ -292,7 +292,7 @@ impl layout::System<'_> {
     /// Returns the finished model, with the data for reports on it.
     fn modelled(mut self) -> Result<Modelled, SystemError> {
         self.waiting();
-        if let Some(error) = self.senseless.take() {
+        if let Some(error) = self.unsupported.take() {
             return Err(error);
         }
         let marks = std::mem::take(&mut self.marks);

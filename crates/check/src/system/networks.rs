@@ -44,7 +44,7 @@ impl Entry {
 impl System<'_> {
     /// Declares the input queue of an order group at one sort of receiver, if it is a network and has none yet.
     pub fn input(&mut self, order: usize, direction: Direction) {
-        let home = !direction.reaches_remote();
+        let home = !direction.is_to_remote();
         let known = |input: &Input| (input.order, input.home) == (order, home);
         let Some(network) = self.protocol.network_of(order) else {
             return;
@@ -90,7 +90,7 @@ impl System<'_> {
         line: &Expr,
         (from, to): (Option<&Expr>, Option<&Expr>),
     ) -> Option<Entry> {
-        let home = !direction.reaches_remote();
+        let home = !direction.is_to_remote();
         let mut inputs = self.inputs.iter();
         let input = inputs.find(|input| (input.order, input.home) == (order, home))?;
         let place = |variable: VariableId| -> Place {
@@ -141,7 +141,7 @@ impl System<'_> {
     ) -> Result<Expr, SystemError> {
         let Ok(all) = sent(body, &|message| self.limited(message).is_some()) else {
             let what = "sends on a network with a capacity, to whom it sets in the same row in a way that is not followed";
-            return Err(self.meaningless(what, context));
+            return Err(self.unsupported_expression(what, context));
         };
         if all.is_empty() {
             return Ok(Expr::Bool(true));
@@ -204,7 +204,7 @@ impl System<'_> {
         let mut all = Expr::Int(0);
         for index in 0..self.queues.len() {
             let queue = &self.queues[index];
-            if queue.order != order || queue.direction.reaches_remote() != to.is_some() {
+            if queue.order != order || queue.direction.is_to_remote() != to.is_some() {
                 continue;
             }
             let mut places = vec![self.queues_of(index, line)];
@@ -213,7 +213,7 @@ impl System<'_> {
                 let homes = 0..i32::from(self.protocol.homes);
                 places = homes.map(|home| queue.variable.at(home)).collect();
             }
-            let from = queue.direction.leaves_remote();
+            let from = queue.direction.is_from_remote();
             for place in places {
                 let senders = if from { self.remotes } else { 1 };
                 for sender in 0..senders {

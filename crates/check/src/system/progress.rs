@@ -9,7 +9,7 @@
 //! ## Consequences of drain
 //!
 //! From every state, drain leads without spontaneous steps to a state in which nothing is outstanding at any agent. An
-//! access is therefore performed on the way there if its rows end it in no other way. [`doubtful`] follows the rows and
+//! access is therefore performed on the way there if its rows end it in no other way. [`unproven_kinds`] follows the rows and
 //! lists the accesses that may end otherwise. An operation that a home may refuse is doubtful too, unless the home
 //! refuses it only under its lock. A quiescent state has no lock, so an operation requested there is accepted, as no
 //! other step could lead on. An accepted operation is acknowledged before the next quiescent state. A stable home is
@@ -61,17 +61,17 @@ pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
 }
 
 /// The accesses and operations whose progress does not follow from drain.
-pub fn doubtful(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
+pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {
-        Kind::Access(access) => Ways::new(protocol, access).give_up(),
+        Kind::Access(access) => AccessFlow::new(protocol, access).can_abandon(),
         Kind::Local(local) => refuses_at_rest(home, local),
     });
     kinds
 }
 
 /// The accesses that no row or permission of the initial state begins unconditionally.
-pub fn begun_later(protocol: &Protocol) -> Vec<Access> {
+pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
     let remote = &protocol.remote;
     let first = |access: Access| {
         let row = rows(remote, access, 0).next();
@@ -120,7 +120,7 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
 }
 
 /// Accesses of a core that some row or permission begins: loads, stores and their like.
-pub fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
+pub fn core_accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Right::None)
 }
 
@@ -135,11 +135,11 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
         })
     };
     let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].stable());
-    at_rest.any(|state| !begins(state) && begins_any(protocol, accesses, state))
+    at_rest.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
 }
 
 /// Returns true if the kind of remotes that a state belongs to has some of these accesses.
-fn begins_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
+fn can_begin_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
     let its = |other: usize| protocol.kind_of(StateId(other as u16)) == kind;
@@ -162,11 +162,11 @@ fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item
 
 /// True if an access needs no row in a state, because it is performed in place.
 fn hits(access: Access, state: &State) -> bool {
-    access.is_performed_in_place() && suffices(access, state.right)
+    access.is_performed_in_place() && is_permitted(access, state.right)
 }
 
 /// True if the permission allows the access to be performed.
-fn suffices(access: Access, right: Right) -> bool {
+fn is_permitted(access: Access, right: Right) -> bool {
     match access {
         Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
         Access::Store
@@ -179,7 +179,7 @@ fn suffices(access: Access, right: Right) -> bool {
     }
 }
 
-fn says_done(body: &[Statement]) -> bool {
+fn has_done(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| found |= *s == Statement::Done);
     found
@@ -248,16 +248,16 @@ enum End {
 }
 
 /// Control flow of one kind of access through the rows.
-struct Ways<'p> {
+struct AccessFlow<'p> {
     protocol: &'p Protocol,
     access: Access,
     /// True if a write-back is complete wherever it comes to rest, because no row leads it to a clean state.
     never_clean: bool,
 }
 
-impl<'p> Ways<'p> {
-    fn new(protocol: &'p Protocol, access: Access) -> Ways<'p> {
-        let mut ways = Ways {
+impl<'p> AccessFlow<'p> {
+    fn new(protocol: &'p Protocol, access: Access) -> AccessFlow<'p> {
+        let mut ways = AccessFlow {
             protocol,
             access,
             never_clean: false,
@@ -270,7 +270,7 @@ impl<'p> Ways<'p> {
     fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
         let at = &remote.states[state];
-        let right = suffices(self.access, at.right);
+        let right = is_permitted(self.access, at.right);
         match self.access {
             Access::Load | Access::Store | Access::Atomic if right => Goal::Always,
             Access::Evict if at.stable() && at.right == Right::None => Goal::Always,
@@ -299,7 +299,7 @@ impl<'p> Ways<'p> {
         };
         let to = next.unwrap_or(row.state).index();
         let posted = row.event == Event::Access(self.access) && self.posts(body);
-        Some(if says_done(body) || self.goal(to) != Goal::Not {
+        Some(if has_done(body) || self.goal(to) != Goal::Not {
             End::Performed
         } else if !self.protocol.remote.states[to].stable() {
             End::UnderWay(to)
@@ -337,7 +337,7 @@ impl<'p> Ways<'p> {
     }
 
     /// True if some row ends the access without performing it.
-    fn give_up(&self) -> bool {
+    fn can_abandon(&self) -> bool {
         self.ends().iter().any(|end| matches!(end, End::GivenUp))
     }
 }
@@ -394,7 +394,9 @@ pub fn restarting(
         begins = begins.or(system.can_begin(access, &own));
     }
     let state = system.remote.state.at(0).at(own);
-    for number in (0..remote.states.len()).filter(|&state| !begins_any(protocol, accesses, state)) {
+    for number in
+        (0..remote.states.len()).filter(|&state| !can_begin_any(protocol, accesses, state))
+    {
         begins = begins.or(state.clone().is(system.remote.states.nth(number as u32)));
     }
     let mut modelled = system.modelled()?;
@@ -443,7 +445,7 @@ impl System<'_> {
         let remote = match kind {
             Kind::Local(_) => None,
             Kind::Access(access) => {
-                let ways = Ways::new(self.protocol, access);
+                let ways = AccessFlow::new(self.protocol, access);
                 let states = 0..self.protocol.remote.states.len();
                 let goals = states.map(|state| match ways.goal(state) {
                     Goal::Not => 0,
@@ -490,11 +492,11 @@ impl System<'_> {
         let mut does = Vec::new();
         if watch.begins(event) {
             does.extend([watch.wanted.set(true), remote.under_way.set(true)]);
-            if Ways::new(self.protocol, access).posts(body) {
+            if AccessFlow::new(self.protocol, access).posts(body) {
                 does.push(when(at_rest.clone(), performed()));
             }
         }
-        if says_done(body) {
+        if has_done(body) {
             does.push(when(remote.under_way, performed()));
         }
         let goal = remote.goal.of(state);

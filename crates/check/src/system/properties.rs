@@ -10,7 +10,7 @@ impl<'p> System<'p> {
     /// Adds invariants and quiescence.
     pub fn properties(&mut self) -> Result<(), SystemError> {
         if self.remotes > 1 && self.facts.coherent {
-            let alone = self.for_all_lines(Self::writers_are_alone);
+            let alone = self.for_all_lines(Self::single_writer);
             let said = Violation::new(
                 "single writer",
                 "another agent still has read or write permission",
@@ -36,7 +36,7 @@ impl<'p> System<'p> {
             );
             self.build.invariant(said, current);
         }
-        self.included();
+        self.add_inclusion_invariant();
         for invariant in &self.protocol.invariants {
             let holds = self.for_all_lines(|system, line| system.claim(&invariant.holds, line));
             self.build.invariant(&invariant.name, holds);
@@ -47,7 +47,7 @@ impl<'p> System<'p> {
                 let counts = (0..system.remotes).map(|r| system.in_flight_of(line, r).le(limit));
                 Expr::conjunction(counts.collect::<Vec<_>>())
             });
-            self.build.invariant(bound.excess(), holds);
+            self.build.invariant(bound.violation_name(), holds);
         }
         let idle = self.for_all_lines(Self::idle);
         let holds = |_: &mut Self, place: Place| place.field("length").gt(0);
@@ -71,7 +71,7 @@ impl<'p> System<'p> {
         })
     }
 
-    fn writers_are_alone(&mut self, line: &Expr) -> Expr {
+    fn single_writer(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
         let of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
@@ -118,7 +118,9 @@ impl<'p> System<'p> {
     }
 
     fn locked_memory_is_current(&mut self, line: &Expr) -> Expr {
-        let locked = self.locked(line, None).and(self.is_lent(line));
+        let locked = self
+            .locked(line, None)
+            .and(self.has_backing_permission(line));
         locked.implies(self.memory.at(line))
     }
 
@@ -223,8 +225,8 @@ impl<'p> System<'p> {
             false => vec![None],
         };
         let mut counts = Vec::new();
-        for from in indices(direction.leaves_remote()) {
-            for to in indices(direction.reaches_remote()) {
+        for from in indices(direction.is_from_remote()) {
+            for to in indices(direction.is_to_remote()) {
                 if only.is_some() && from != only && to != only {
                     continue;
                 }
@@ -283,12 +285,12 @@ impl<'p> System<'p> {
 
 /// Maximum number of terms in one chain of a sum. Longer sums are added up in halves, as deep expressions are costly to
 /// evaluate.
-const MOST_TERMS: usize = 64;
+const MAX_TERMS: usize = 64;
 
 /// Sum of numbers; 0 if there are none.
 fn sum(numbers: impl IntoIterator<Item = Expr>) -> Expr {
     let mut numbers: Vec<Expr> = numbers.into_iter().collect();
-    if numbers.len() > MOST_TERMS {
+    if numbers.len() > MAX_TERMS {
         let rest = numbers.split_off(numbers.len() / 2);
         return sum(numbers) + sum(rest);
     }

@@ -25,7 +25,7 @@ enum Receiver {
 }
 
 /// A message to be stored.
-struct Letter {
+struct OutgoingMessage {
     /// Line of the message, or the number of a home in its place.
     line: Expr,
     /// Sender and receiver; `None` for a home.
@@ -114,7 +114,7 @@ impl System<'_> {
             .iter()
             .position(|f| f.message == message && f.direction == direction);
         let Some(flow) = flow else {
-            return Err(self.meaningless("sends a message that has no channel", context));
+            return Err(self.unsupported_expression("sends a message that has no channel", context));
         };
         let from = context.own.clone();
         let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
@@ -125,7 +125,7 @@ impl System<'_> {
             to: self.agent(to.as_ref(), &line),
         };
         let sender = self.agent(from.as_ref(), &context.line);
-        let note = self.tells_of(message, sender, sends, &context.line, context.home);
+        let note = self.note_message(message, sender, sends, &context.line, context.home);
         let mut out = vec![note];
         if carries && self.facts.used_once[message.index()] {
             let old = format!(
@@ -150,7 +150,7 @@ impl System<'_> {
         let ticket = self.store_is_sent(moment, flow, (&mut out, &mut after));
         let stored = values.into_iter().zip(&self.flows[flow].constants);
         let stored = stored.filter(|(_, constant)| constant.is_none());
-        let letter = Letter {
+        let letter = OutgoingMessage {
             line,
             from,
             to,
@@ -162,7 +162,7 @@ impl System<'_> {
             Storage::Counted(variable) => {
                 self.count(flow, variable, &letter, &mut out);
                 let ends = (letter.from.as_ref(), letter.to.as_ref());
-                out.extend(self.goes_behind(message, direction, &letter.line, ends));
+                out.extend(self.mark_followers(message, direction, &letter.line, ends));
             }
             Storage::Queued(index, label) => {
                 let place = match self.queues[index].senders {
@@ -175,7 +175,7 @@ impl System<'_> {
                         self.queue_at(index, &letter.line, from, to)
                     }
                 };
-                self.put_last(&self.flows[flow], (index, label), place, letter, &mut out);
+                self.append_message(&self.flows[flow], (index, label), place, letter, &mut out);
             }
         }
         out.extend(after);
@@ -183,7 +183,13 @@ impl System<'_> {
     }
 
     /// Increments the counter of equal messages.
-    fn count(&self, flow: usize, variable: VariableId, letter: &Letter, out: &mut Vec<Stmt>) {
+    fn count(
+        &self,
+        flow: usize,
+        variable: VariableId,
+        letter: &OutgoingMessage,
+        out: &mut Vec<Stmt>,
+    ) {
         let (flow, current) = (&self.flows[flow], &letter.current);
         let place = ends(
             variable.at(&letter.line),
@@ -192,7 +198,7 @@ impl System<'_> {
         );
         let place = letter.stored.iter().cloned().fold(place, Place::at);
         // The capacity covers all cells: those with and without a message behind them, and those with other tickets.
-        let behind = |place: Place| match flow.goes_before {
+        let behind = |place: Place| match flow.has_ordered_followers {
             true => vec![place.clone().at(false), place.at(true)],
             false => vec![place],
         };
@@ -207,7 +213,7 @@ impl System<'_> {
             Some(ticket) => place.at(ticket.clone()),
             None => place,
         };
-        let place = match flow.goes_before {
+        let place = match flow.has_ordered_followers {
             true => place.at(false),
             false => place,
         };
@@ -232,12 +238,12 @@ impl System<'_> {
     }
 
     /// Appends a message to its queue.
-    fn put_last(
+    fn append_message(
         &self,
         flow: &Flow,
         (queue, label): (usize, u32),
         place: Place,
-        letter: Letter,
+        letter: OutgoingMessage,
         out: &mut Vec<Stmt>,
     ) {
         let queue = &self.queues[queue];
@@ -267,7 +273,7 @@ impl System<'_> {
     }
 
     /// Marks the messages in flight that a new message stays behind.
-    fn goes_behind(
+    fn mark_followers(
         &mut self,
         message: MessageId,
         direction: Direction,
@@ -298,7 +304,7 @@ impl System<'_> {
     }
 
     /// True if no message is in flight that the message must stay behind.
-    pub fn nothing_before(
+    pub fn has_no_predecessor(
         &mut self,
         message: MessageId,
         direction: Direction,

@@ -177,10 +177,10 @@ impl System<'_> {
             return Vec::new();
         };
         let first = its.clone().is(ticket(Ticket::POSTED));
-        let mut out = vec![assert(order(stores::OVERTAKES), first)];
+        let mut out = vec![assert(order(stores::STORE_REORDERED), first)];
         let posted = posted.at(line).at(remote);
         out.push(posted.clone().set(posted - 1));
-        out.extend(self.stores_move_up(line, remote));
+        out.extend(self.shift_posted_ranks(line, remote));
         out
     }
 
@@ -190,12 +190,12 @@ impl System<'_> {
         let mut out = vec![assert(twice, valid)];
         if let Some(posted) = self.stores.posted {
             let none = posted.at(line).at(remote).is(0);
-            out.push(assert(order(stores::OVERTAKES), none));
+            out.push(assert(order(stores::STORE_REORDERED), none));
         }
         if let Some(read) = self.stores.read {
             let read = read.at(line).at(remote);
             let outdated = read.clone().is(AtomicRead::Outdated as i32);
-            out.push(assert(atomicity(stores::SPLIT), !outdated));
+            out.push(assert(atomicity(stores::ATOMIC_INTERRUPTED), !outdated));
             out.push(read.set(AtomicRead::None as i32));
         }
         if let Some(performed) = self.stores.performed {
@@ -212,7 +212,7 @@ impl System<'_> {
     }
 
     /// The posted store of rank 0 has been performed: all others of the remote have one rank less.
-    fn stores_move_up(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
+    fn shift_posted_ranks(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
         let first = ticket(Ticket::POSTED);
         if self.stores.ranks < 2 {
             return Vec::new();
@@ -277,8 +277,8 @@ impl System<'_> {
                 continue;
             }
             let mut types = flight.stored.clone();
-            let goes_before = flight.goes_before;
-            if goes_before {
+            let has_ordered_followers = flight.has_ordered_followers;
+            if has_ordered_followers {
                 types.pop();
             }
             types.pop();
@@ -287,7 +287,7 @@ impl System<'_> {
             }
             let place = ends(variable.at(line), Some(remote), None);
             out.extend(self.nest_statements(&types, place, &mut |_, place| {
-                let behind = match goes_before {
+                let behind = match has_ordered_followers {
                     true => vec![Some(false), Some(true)],
                     false => vec![None],
                 };
@@ -326,18 +326,18 @@ impl System<'_> {
     }
 
     /// Asserts at the end of a home's row that it has not lost the store of its message.
-    pub fn store_is_taken(&self, moment: &Execution) -> Option<Stmt> {
+    pub fn assert_store_kept(&self, moment: &Execution) -> Option<Stmt> {
         let taking = moment.taking.as_ref()?;
         let posted = ticket(Ticket::POSTED);
         if taking.deferred || taking.high < posted {
             return None;
         }
-        let lost = self.store_violation(stores::LOST);
+        let lost = self.store_violation(stores::POSTED_STORE_DROPPED);
         Some(assert(lost, taking.ticket.clone().lt(posted)))
     }
 
     /// Asserts that the home has performed a write, whose bytes were sent, when the write completes.
-    pub fn store_ends(&self, context: &Context) -> Vec<Stmt> {
+    pub fn assert_store_performed(&self, context: &Context) -> Vec<Stmt> {
         let Some(performed) = self.stores.performed else {
             return Vec::new();
         };
@@ -348,11 +348,11 @@ impl System<'_> {
 
     /// Asserts that the home has not performed a write, whose bytes were sent, when the write is abandoned. Voids its
     /// messages.
-    pub fn store_is_given_up(&mut self, context: &Context) -> Vec<Stmt> {
+    pub fn assert_store_abandoned(&mut self, context: &Context) -> Vec<Stmt> {
         let (Some(performed), Some(own)) = (self.stores.performed, &context.own) else {
             return Vec::new();
         };
-        let late = self.store_violation(stores::GIVEN_UP_LATE);
+        let late = self.store_violation(stores::ABANDONED_AFTER_PERFORMED);
         let mut out = vec![assert(late, !Expr::from(context.part(performed)))];
         out.extend(self.awaited_are_void(&context.line, own));
         out
@@ -361,11 +361,11 @@ impl System<'_> {
     /// Asserts that a remote's earlier stores are performed when it performs an access in its own copy.
     pub fn in_order(&self, context: &Context, writes: bool) -> Option<Stmt> {
         let none = Expr::from(context.part(self.stores.posted?)).is(0);
-        Some(assert(order(missed(writes)), none))
+        Some(assert(order(order_violation(writes)), none))
     }
 
     /// True if a remote has pending posted stores.
-    pub fn some_posted(&self, context: &Context) -> Expr {
+    pub fn has_posted_stores(&self, context: &Context) -> Expr {
         match self.stores.posted {
             Some(posted) => Expr::from(context.part(posted)).gt(0),
             None => Expr::Bool(false),
@@ -378,8 +378,8 @@ impl System<'_> {
         let answers = self.facts.answers(begun).to_vec();
         if self.stores.posted.is_some() && !begun.writes() {
             let answered = self.some_in_flight(&answers, context);
-            let misses = !(self.some_posted(context).and(answered));
-            out.push(assert(order(stores::MISSES_OWN), misses));
+            let misses = !(self.has_posted_stores(context).and(answered));
+            out.push(assert(order(stores::OWN_STORE_MISSED), misses));
         }
         if let (Some(read), Access::Atomic) = (self.stores.read, begun) {
             let ids = self.protocol.message_ids();
@@ -405,7 +405,7 @@ impl System<'_> {
         let used_once = self.facts.used_once[message.index()];
         if let (true, Some(posted)) = (used_once, self.stores.posted) {
             let none = posted.at(line).at(to).is(0);
-            out.push(assert(order(stores::MISSES_OWN), none));
+            out.push(assert(order(stores::OWN_STORE_MISSED), none));
         }
         let (Some(read), Some(atomic_in)) = (self.stores.read, self.stores.atomic_in) else {
             return out;
@@ -415,10 +415,16 @@ impl System<'_> {
             let mut does = Vec::new();
             if let Some(performed) = self.stores.performed {
                 let performed = Expr::from(performed.at(line).at(to));
-                does.push(assert(atomicity(stores::READS_OWN), !performed));
+                does.push(assert(
+                    atomicity(stores::ATOMIC_READS_OWN_STORE),
+                    !performed,
+                ));
             }
             if self.facts.coherent {
-                does.push(assert(atomicity(stores::READS_OLD), copy.clone()));
+                does.push(assert(
+                    atomicity(stores::ATOMIC_READS_STALE_COPY),
+                    copy.clone(),
+                ));
             }
             does.push(read.at(line).at(to).set(AtomicRead::Last as i32));
             out.push(when(atomic_in.of(state), does));
@@ -439,7 +445,7 @@ impl System<'_> {
     }
 
     /// True if some atomic access has read the last value of a line.
-    pub fn some_read_is_last(&mut self, line: &Expr) -> Expr {
+    pub fn has_last_value_read(&mut self, line: &Expr) -> Expr {
         let Some(read) = self.stores.read else {
             return Expr::Bool(false);
         };
@@ -450,13 +456,13 @@ impl System<'_> {
     }
 
     /// Resets the read of an atomic access after a row that leaves none outstanding at the home.
-    pub fn atomic_is_over(&self, context: &Context) -> Option<Stmt> {
+    pub fn reset_atomic_read(&self, context: &Context) -> Option<Stmt> {
         let read = context.part(self.stores.read?);
         Some(read.set(AtomicRead::None as i32))
     }
 
     /// Adds a rule for loads that hit without a row: they must find the remote's own stores.
-    pub fn loads_hit_in_order(&mut self) {
+    pub fn check_load_hit_order(&mut self) {
         let controller = self.remote.controller;
         let hit = |state: usize| cohkit_system::plan::hits(controller, state, Access::Load);
         let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
@@ -472,7 +478,7 @@ impl System<'_> {
                 .iter()
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
         );
-        let guard = here.and(self.some_posted(&context));
+        let guard = here.and(self.has_posted_stores(&context));
         let load = self.does(
             r,
             &line,
@@ -509,9 +515,9 @@ impl Cells {
 }
 
 /// The violation of program order by an access that is performed before an earlier store.
-fn missed(writes: bool) -> &'static str {
+fn order_violation(writes: bool) -> &'static str {
     match writes {
-        true => stores::OVERTAKES,
-        false => stores::MISSES_OWN,
+        true => stores::STORE_REORDERED,
+        false => stores::OWN_STORE_MISSED,
     }
 }

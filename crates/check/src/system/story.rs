@@ -211,7 +211,7 @@ mod tests {
             wire.clear(),
             note(b, Act::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))])),
         ]));
-        m.teller(&Charts);
+        m.trace_renderer(&Charts);
         let model = m.build().unwrap();
         let report = check(&model, &Options::default()).unwrap();
         let Outcome::Violated {

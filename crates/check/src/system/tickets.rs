@@ -27,7 +27,7 @@ pub(super) struct Stores {
 
 /// A store whose message the home consumes.
 #[derive(Clone)]
-pub(super) struct Taking {
+pub(super) struct ConsumedStore {
     /// Its ticket, and the range of the ticket.
     pub ticket: Expr,
     pub low: i32,
@@ -36,9 +36,9 @@ pub(super) struct Taking {
     pub deferred: bool,
 }
 
-impl Taking {
-    pub fn new(ticket: Expr, tickets: Tickets) -> Taking {
-        Taking {
+impl ConsumedStore {
+    pub fn new(ticket: Expr, tickets: Tickets) -> ConsumedStore {
+        ConsumedStore {
             ticket,
             low: tickets.low,
             high: tickets.high,

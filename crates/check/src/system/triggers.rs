@@ -7,7 +7,7 @@ use super::expressions::Context;
 use super::layout::{ends, lock, slot, Device, Direction, Slot, Storage, System};
 use super::message_rules::{performs, Trigger};
 use super::story::Act;
-use super::tickets::Taking;
+use super::tickets::ConsumedStore;
 use super::SystemError;
 use cohkit_engine::build::{assert, error, when};
 use cohkit_engine::model::{Expr, Place, Rule, Stmt, TypeId, VariableId, Violation};
@@ -20,7 +20,7 @@ impl<'p> System<'p> {
             self.access(access, name)?;
         }
         self.hits();
-        self.loads_hit_in_order();
+        self.check_load_hit_order();
         for flow in 0..self.flows.len() {
             self.deliver(flow)?;
         }
@@ -78,8 +78,8 @@ impl<'p> System<'p> {
                 refusing: None,
                 taken: None,
                 store: None,
-                brought: None,
-                must: false,
+                incoming_copy: None,
+                is_required: false,
                 spontaneous: true,
             },
         );
@@ -104,11 +104,11 @@ impl<'p> System<'p> {
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
         );
         let context = Self::context(false, &line, Some(r.into()));
-        let changes = self.another_is_current(&line, Some(&r.into()));
-        let changes = changes.or(self.some_posted(&context));
+        let changes = self.has_other_current_copy(&line, Some(&r.into()));
+        let changes = changes.or(self.has_posted_stores(&context));
         let mut body = vec![self.does(r, &line, &performs(Access::Store), false)];
         body.extend(self.in_order(&context, true));
-        body.extend(self.make_all_old(&line, true));
+        body.extend(self.mark_copies_stale(&line, true));
         body.push(self.current.at(l).at(r).set(true));
         self.build.rule(Rule {
             name: format!("{} store hits", controller.name),
@@ -126,14 +126,14 @@ impl<'p> System<'p> {
         let (message, direction) = (flow.message, flow.direction);
         let (constants, tickets) = (flow.constants.clone(), flow.tickets);
         let kind = self.protocol.message(message);
-        let home = !direction.reaches_remote();
+        let home = !direction.is_to_remote();
         let (l, line) = self.line_index();
         let remote_type = self.remote_type;
         let sender = direction
-            .leaves_remote()
+            .is_from_remote()
             .then(|| self.parameter("s", remote_type));
         let receiver = direction
-            .reaches_remote()
+            .is_to_remote()
             .then(|| self.parameter("r", remote_type));
         let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
         let mut arrival = match self.flows[index].storage {
@@ -141,7 +141,7 @@ impl<'p> System<'p> {
                 let place = ends(variable.at(l), from.as_ref(), to.as_ref());
                 let mut arrival = self.counted_arrival(index, place);
                 let ends = (from.as_ref(), to.as_ref());
-                let free = self.nothing_before(message, direction, &line, ends);
+                let free = self.has_no_predecessor(message, direction, &line, ends);
                 arrival.present = arrival.present.and(free);
                 arrival
             }
@@ -192,14 +192,14 @@ impl<'p> System<'p> {
         };
         let (before, after) = (context(arrival.before), context(arrival.after));
         let values = after.fields.clone();
-        let mut consume = arrival.look;
+        let mut consume = arrival.field_saves;
         let receives = Act::Receive {
             message: self.words(message, &values),
             // Nothing depends on which home sent the message, unless homes keep an order.
             from: (direction != Direction::BetweenHomes).then(|| self.agent(from.as_ref(), &line)),
         };
         let taker = self.agent(to.as_ref(), &line);
-        consume.push(self.tells_of(message, taker, receives, &line, home));
+        consume.push(self.note_message(message, taker, receives, &line, home));
         consume.extend(arrival.removal);
         let mut parameters = vec![l];
         parameters.extend(sender);
@@ -222,10 +222,10 @@ impl<'p> System<'p> {
                 taken: Some(message),
                 store: tickets.map(|tickets| {
                     let ticket = arrival.ticket.unwrap_or(tickets.low.into());
-                    Taking::new(ticket, tickets)
+                    ConsumedStore::new(ticket, tickets)
                 }),
-                brought: arrival.current,
-                must: true,
+                incoming_copy: arrival.current,
+                is_required: true,
                 spontaneous: false,
             },
         )?;
@@ -239,7 +239,7 @@ impl<'p> System<'p> {
     fn counted_arrival(&mut self, flow: usize, mut place: Place) -> Arrival {
         let carries = self.carries_line(flow);
         let flow = &self.flows[flow];
-        let goes_before = flow.goes_before;
+        let has_ordered_followers = flow.has_ordered_followers;
         let tickets = flow.tickets.and_then(|tickets| tickets.ty);
         let fields = &self.protocol.message(flow.message).fields;
         let names = fields.iter().zip(&flow.constants);
@@ -255,7 +255,7 @@ impl<'p> System<'p> {
         let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
         let ticket = tickets.map(|ty| self.parameter("ticket", ty));
         parameters.extend(ticket);
-        let early = goes_before.then(|| self.parameter("early", TypeId::BOOL));
+        let early = has_ordered_followers.then(|| self.parameter("early", TypeId::BOOL));
         parameters.extend(early);
         let current = carries.then(|| self.parameter("current", TypeId::BOOL));
         parameters.extend(current);
@@ -265,7 +265,7 @@ impl<'p> System<'p> {
         Arrival {
             parameters,
             present: place.clone().gt(0),
-            look: Vec::new(),
+            field_saves: Vec::new(),
             removal: vec![place.clone().set(place - 1)],
             after: before.clone(),
             before,
@@ -293,22 +293,22 @@ impl<'p> System<'p> {
         if self.lines > 1 {
             present = present.and(self.queues[queue].about(&head, line));
         }
-        let (mut look, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut field_saves, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (column, ty) in columns.into_iter().zip(stored) {
             let name = format!("field{column}");
             let value = head.clone().field(&name);
             let local = self.local(&name, ty);
-            look.push(local.begin(&value));
+            field_saves.push(local.begin(&value));
             before.push(value.into());
             after.push(local.into());
         }
         let ticket = tickets.map(|ty| self.local("ticket", ty));
         if let Some(ticket) = ticket {
-            look.push(ticket.begin(head.clone().field("ticket")));
+            field_saves.push(ticket.begin(head.clone().field("ticket")));
         }
         let current = carries.then(|| self.local("brought", TypeId::BOOL));
         if let Some(current) = current {
-            look.push(current.begin(head.field("current")));
+            field_saves.push(current.begin(head.field("current")));
         }
         let positions = self.queues[queue].positions;
         let length = place.clone().field("length");
@@ -325,7 +325,7 @@ impl<'p> System<'p> {
         Arrival {
             parameters: Vec::new(),
             present,
-            look,
+            field_saves,
             removal,
             before,
             after,
@@ -350,8 +350,8 @@ impl<'p> System<'p> {
         let excluded = "a store reaches memory while the device holds the lock";
         let stores = self.unlocked(&line, &[lock::READ, lock::WRITE], excluded);
         let may_write: Vec<Stmt> = self.may_write(&line).into_iter().collect();
-        let write_everything = self.make_all_old(&line, true);
-        let write_partly = self.make_all_old(&line, false);
+        let write_everything = self.mark_copies_stale(&line, true);
+        let write_partly = self.mark_copies_stale(&line, false);
         let steps = [
             (
                 "is read",
@@ -436,10 +436,10 @@ impl<'p> System<'p> {
                 _ => None,
             });
         let alternatives = alternatives.max().unwrap_or(0);
-        let brought = self.local("sampled", TypeId::BOOL);
+        let incoming_copy = self.local("sampled", TypeId::BOOL);
         for alternative in 0..=alternatives {
             let consume = vec![
-                brought.begin(current.clone()),
+                incoming_copy.begin(current.clone()),
                 current.clone().set(false),
                 becomes(slot::IDLE),
             ];
@@ -448,12 +448,13 @@ impl<'p> System<'p> {
             } else {
                 format!("takes the memory's data, choice {alternative}")
             };
-            let must = alternative == 0;
-            let trigger = self.home_trigger(&line, l, &name, is(slot::SAMPLED), consume, must);
+            let is_required = alternative == 0;
+            let trigger =
+                self.home_trigger(&line, l, &name, is(slot::SAMPLED), consume, is_required);
             self.react(
                 Event::MemoryData(alternative),
                 Trigger {
-                    brought: Some(brought.into()),
+                    incoming_copy: Some(incoming_copy.into()),
                     ..trigger
                 },
             )?;
@@ -469,18 +470,18 @@ impl<'p> System<'p> {
         let Some(device) = self.device else {
             return Ok(());
         };
-        self.device_asks(device)?;
+        self.add_device_requests(device)?;
         match self.home.controller.locals.iter().any(|local| local.locks) {
             true => self.device_locks(device),
             false => Ok(()),
         }
     }
 
-    fn device_asks(&mut self, device: Device) -> Result<(), SystemError> {
+    fn add_device_requests(&mut self, device: Device) -> Result<(), SystemError> {
         let (l, line) = self.line_index();
         let (asked, accepted) = (device.asked.at(l), device.accepted.at(l));
         let mut idle = asked.clone().is(0);
-        if !self.options.ask_ahead {
+        if !self.options.overlaps_requests {
             idle = idle.and(accepted.clone().is(0));
         }
         let locals = &self.home.controller.locals;
@@ -493,7 +494,7 @@ impl<'p> System<'p> {
             self.build.rule(Rule {
                 name: format!("device {asks}"),
                 parameters: vec![l],
-                guard: idle.clone().and(self.may_ask(k, &line)),
+                guard: idle.clone().and(self.may_request_operation(k, &line)),
                 body,
                 spontaneous: true,
                 priority: 0,
@@ -558,7 +559,7 @@ impl<'p> System<'p> {
         self.react(
             Event::Unlock,
             Trigger {
-                taking: vec![held.clone().set(device.locks.nth(lock::GIVEN_BACK))],
+                taking: vec![held.clone().set(device.locks.nth(lock::UNLOCKING))],
                 refusing: Some(vec![error(Violation::new(
                     "lock",
                     "the home refuses an unlock of a line that is locked",
@@ -569,9 +570,9 @@ impl<'p> System<'p> {
         // An outer level writes lines whose permission it has revoked, in a rule of its own.
         let writes = locals.iter().any(|l| l.locks && l.ensures == Right::None);
         if writes && self.lent.is_none() {
-            let changes = self.another_is_current(&line, None);
+            let changes = self.has_other_current_copy(&line, None);
             let mut body = vec![self.does(device.agent, &line, "writes", true)];
-            body.extend(self.make_all_old(&line, true));
+            body.extend(self.mark_copies_stale(&line, true));
             body.push(self.memory.at(l).set(true));
             self.build.rule(Rule {
                 name: "device writes under its lock".into(),
@@ -593,7 +594,7 @@ impl<'p> System<'p> {
         name: &str,
         present: Expr,
         consume: Vec<Stmt>,
-        must: bool,
+        is_required: bool,
     ) -> Trigger {
         let context = Self::context(true, line, None);
         Trigger {
@@ -607,8 +608,8 @@ impl<'p> System<'p> {
             refusing: None,
             taken: None,
             store: None,
-            brought: None,
-            must,
+            incoming_copy: None,
+            is_required,
             spontaneous: false,
         }
     }
@@ -619,10 +620,10 @@ struct Arrival {
     parameters: Vec<VariableId>,
     present: Expr,
     /// Saves the fields of the message.
-    look: Vec<Stmt>,
+    field_saves: Vec<Stmt>,
     /// Removes the message.
     removal: Vec<Stmt>,
-    /// Stored fields, in guards and after `look`.
+    /// Stored fields, in guards and after `field_saves`.
     before: Vec<Expr>,
     after: Vec<Expr>,
     /// Ticket of the message's store, if it is stored.

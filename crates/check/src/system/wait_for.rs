@@ -74,13 +74,13 @@ impl System<'_> {
         // Agents come before messages in flight, as readers look for them first.
         let in_flight = std::mem::take(&mut self.remarks);
         for home in [false, true] {
-            self.agents_wait(home);
+            self.describe_agent_waits(home);
         }
-        self.others_wait();
+        self.describe_other_waits();
         self.remarks.extend(in_flight);
     }
 
-    fn agents_wait(&mut self, home: bool) {
+    fn describe_agent_waits(&mut self, home: bool) {
         let controller = self.side(home).controller;
         let (remote_type, line_type) = (self.remote_type, self.line_type);
         let l = self.parameter("l", line_type);
@@ -108,7 +108,7 @@ impl System<'_> {
                 let sources = self.flows.iter().filter(|flow| {
                     let between = matches!(flow.direction, Direction::Between);
                     flow.message == message
-                        && flow.direction.reaches_remote() != home
+                        && flow.direction.is_to_remote() != home
                         && !(between && alone)
                 });
                 let sources: Vec<String> = sources
@@ -148,7 +148,7 @@ impl System<'_> {
         }
     }
 
-    fn others_wait(&mut self) {
+    fn describe_other_waits(&mut self) {
         let line_type = self.line_type;
         let l = self.parameter("l", line_type);
         let line = Expr::from(l);

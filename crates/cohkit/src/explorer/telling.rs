@@ -7,7 +7,7 @@ use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::data::Current;
-use cohkit_system::world::{Arrival, Flight, Line, Lock, Operation, Step, System, World};
+use cohkit_system::world::{Arrival, InFlightMessage, Line, Lock, Operation, Step, System, World};
 use serde_json::{json, Value};
 
 /// The parts of a message that do not change while it is in flight.
@@ -109,7 +109,7 @@ impl<'s> Telling<'s> {
             Step::Blocks(order) => {
                 if let Some(flight) = before.network.at(Arrival::Ordered(order)) {
                     let agent = flight.to.map_or(self.home(flight.line), usize::from);
-                    let (line, what) = before.words_of(self.system, step);
+                    let (line, what) = before.describe_step(self.system, step);
                     self.does(agent, line.unwrap_or(0), what);
                 }
             }
@@ -138,14 +138,14 @@ impl<'s> Telling<'s> {
             Step::Unlock(line) => self.does(device, line, "unlocks"),
             Step::Writes(line) => self.does(device, line, "writes"),
             Step::Lends(line, _) | Step::TakesBack(line, _) | Step::OthersWrite(line) => {
-                self.does(device, line, before.words_of(self.system, step).1);
+                self.does(device, line, before.describe_step(self.system, step).1);
             }
         }
         self.sent(after);
         self.changed(before, after);
     }
 
-    fn letter(&self, flight: &Flight<Current>) -> Letter {
+    fn letter(&self, flight: &InFlightMessage<Current>) -> Letter {
         let end = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
         Letter {
             line: flight.line,

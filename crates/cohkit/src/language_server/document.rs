@@ -344,8 +344,9 @@ fn beside(uri: &Uri, file: &str) -> Option<Uri> {
 
 /// Returns true if both paths name the same file.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize();
-    one == other || matches!((real(one), real(other)), (Ok(one), Ok(other)) if one == other)
+    let canonical_path = |path: &Path| path.canonicalize();
+    one == other
+        || matches!((canonical_path(one), canonical_path(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Path of a URI, the base for the files that a document uses; empty if it is not valid text.

@@ -47,11 +47,11 @@ pub(crate) struct Check {
     pub systems: Vec<String>,
 
     /// Check a system with this many caching agents in place of those of the file; 1 if only `--lines` is given.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MOST_REMOTES)))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MAX_REMOTES)))]
     pub remotes: Option<u8>,
 
     /// Check a system with this many cache lines in place of those of the file; 1 if only `--remotes` is given.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MOST_LINES)))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MAX_LINES)))]
     pub lines: Option<u8>,
 
     /// Most equal messages in an unordered channel, and most messages of a line in an ordered one, beyond which the

@@ -43,7 +43,7 @@ pub(crate) struct Sim {
     pub accesses: Option<u64>,
 
     /// Number of cores; the platform's `cores.used` if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Platform::MOST_AGENTS)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Platform::MAX_AGENTS)))]
     pub cores: Option<u32>,
 
     /// Most outstanding accesses of one core; the platform's `cores.outstanding` if not given.

@@ -13,7 +13,7 @@ use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::simulation::MakeHome;
+use cohkit_sim::simulation::ClockedHomeFactory;
 use std::sync::Arc;
 
 /// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
@@ -23,7 +23,7 @@ pub(crate) fn instead(
     source: &Source,
     platform: &Platform,
     console: &mut Console,
-) -> Result<Option<MakeHome>, Failure> {
+) -> Result<Option<ClockedHomeFactory>, Failure> {
     if options.home == HomeKind::Model {
         return Ok(None);
     }

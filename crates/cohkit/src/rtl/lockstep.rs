@@ -5,7 +5,7 @@ use crate::console::{Console, Terminal};
 use crate::interrupt::CleanupGuard;
 use crate::options::RtlTest;
 use crate::outcome::{ExitStatus, Failure};
-use crate::progress::Bar;
+use crate::progress::ProgressLine;
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
@@ -33,7 +33,7 @@ struct Total {
     messages: u64,
     answers: u64,
     evictions: u64,
-    strangers: u64,
+    illegal_inputs: u64,
     cycles: u64,
     /// True for each state and event whose row a run has used.
     covered: Vec<Vec<bool>>,
@@ -51,7 +51,7 @@ impl Total {
         self.messages += report.messages;
         self.answers += report.answers;
         self.evictions += report.evictions;
-        self.strangers += report.strangers;
+        self.illegal_inputs += report.illegal_inputs;
         self.cycles += report.cycles;
         for (state, event) in rom.used() {
             self.covered[state][event] |= report.covered[state][event];
@@ -252,7 +252,7 @@ fn spoil(
 ) -> Result<(), Failure> {
     let rows = reachable(setup);
     let count = options.spoil.min(rows.len() as u64);
-    let bar = Bar::new(setup.protocol.name.clone(), count, "rows spoilt", terminal);
+    let bar = ProgressLine::new(setup.protocol.name.clone(), count, "rows spoilt", terminal);
     for index in 0..count {
         bar.show(index);
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
@@ -381,7 +381,7 @@ fn text(
         counted(total.cycles, "cycle"),
         counted(total.answers, "local answer"),
         counted(total.evictions, "eviction"),
-        counted(total.strangers, "stranger"),
+        counted(total.illegal_inputs, "stranger"),
     );
     let seeds = SHAPES.iter().zip(total.shapes);
     let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
@@ -458,7 +458,7 @@ fn json(
         "cycles": total.cycles,
         "answers": total.answers,
         "evictions": total.evictions,
-        "strangers": total.strangers,
+        "strangers": total.illegal_inputs,
         "unused": left.iter().map(name).collect::<Vec<_>>(),
         "spoilt": total.noticed + total.missed.len() as u64,
         "missed": total.missed.iter().map(name).collect::<Vec<_>>(),

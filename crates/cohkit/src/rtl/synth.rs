@@ -6,7 +6,7 @@ use crate::files;
 use crate::interrupt::CleanupGuard;
 use crate::options::Synth;
 use crate::outcome::{ExitStatus, Failure};
-use crate::progress::Busy;
+use crate::progress::StatusLine;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::print::{image, package};
@@ -94,7 +94,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
             source.protocol.name,
             counted(units as u64, "unit")
         );
-        let busy = Busy::new(doing, &console.terminal);
+        let busy = StatusLine::new(doing, &console.terminal);
         let json = yosys
             .map(
                 &folder.join(format!("{}-{units}", source.protocol.name)),

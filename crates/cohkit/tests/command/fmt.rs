@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-const UNTIDY: &str =
+const UNFORMATTED: &str =
     "protocol p \"t\" # noted\nremote cache {\nstates { I }\nI|load|send Get|I\n}\n";
 const TIDY: &str =
     "protocol p \"t\"  # noted\nremote cache {\n  states { I }\n  I | load | send Get | I\n}\n";
@@ -14,7 +14,7 @@ const TIDY: &str =
 fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("p.coh");
-    fs::write(&file, UNTIDY).expect("it is written");
+    fs::write(&file, UNFORMATTED).expect("it is written");
     #[cfg(unix)]
     let mode = {
         use std::os::unix::fs::PermissionsExt;
@@ -31,7 +31,7 @@ fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
     let check = check.expect("starts");
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is not formatted"));
-    assert_eq!(fs::read_to_string(&file).expect("it is there"), UNTIDY);
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), UNFORMATTED);
     let formats = cohkit(["fmt".as_ref(), file.as_os_str()])
         .output()
         .expect("starts");
@@ -49,7 +49,7 @@ fn standard_input_is_formatted_to_standard_output() {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("starts");
     let mut input = child.stdin.take().expect("it has an input");
-    input.write_all(UNTIDY.as_bytes()).expect("it reads");
+    input.write_all(UNFORMATTED.as_bytes()).expect("it reads");
     drop(input);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(text(&output.stdout), TIDY);
@@ -63,7 +63,7 @@ fn fmt_skips_a_file_with_invalid_characters() {
         folder.path().join("good.coh"),
     );
     fs::write(&bad, "protocol p\nI | load ? | I\n").expect("it is written");
-    fs::write(&good, UNTIDY).expect("it is written");
+    fs::write(&good, UNFORMATTED).expect("it is written");
     let output = cohkit(["fmt".as_ref(), bad.as_os_str(), good.as_os_str()]).output();
     let output = output.expect("starts");
     assert_eq!(output.status.code(), Some(2));

@@ -1018,15 +1018,15 @@ fn broken_documents_get_positioned_diagnostics() {
 /// A composition in its own folder, with the two files that it uses.
 fn two_levels() -> (tempfile::TempDir, String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let real = folder.path().canonicalize().expect("it is there");
+    let canonical_path = folder.path().canonicalize().expect("it is there");
     for name in ["two-level.coh", "mesi.coh", "mesi-l1.coh"] {
         let from = protocols()
             .into_iter()
             .find(|(path, _)| path.ends_with(name));
         let (_, text) = from.expect("it ships");
-        std::fs::write(real.join(name), text).expect("it can be written");
+        std::fs::write(canonical_path.join(name), text).expect("it can be written");
     }
-    let file = real.join("two-level.coh");
+    let file = canonical_path.join("two-level.coh");
     let text = std::fs::read_to_string(&file).expect("it can be read");
     (folder, uri(&file), text)
 }

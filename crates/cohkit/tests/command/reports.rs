@@ -199,7 +199,7 @@ fn counterexample_replays() {
 }
 
 /// MSI whose directory serves a GetM only if a guard holds that is never true, and otherwise answers Nack.
-fn turning_away(folder: &Path) -> PathBuf {
+fn nacking_msi(folder: &Path) -> PathBuf {
     changed(folder, "msi", |text| {
         text.replace("count), InvAck", "count), InvAck, Nack")
             .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
@@ -219,7 +219,7 @@ fn turning_away(folder: &Path) -> PathBuf {
 #[test]
 fn starved_access_is_reported_and_replayed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let msi = turning_away(folder.path());
+    let msi = nacking_msi(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
     let (code, found, err) = said(folder.path(), &["check", msi, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (1, ""));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Layer of each crate. A crate may depend only on crates of lower layers.
-const FLOORS: &[(&str, u32)] = &[
+const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
     ("cohkit-link", 0),
@@ -30,7 +30,7 @@ const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Folders of crates whose modules still have dependency cycles.
-const CIRCLES: &[(&str, &str)] = &[("cohkit-sim", "")];
+const CYCLIC_FOLDERS: &[(&str, &str)] = &[("cohkit-sim", "")];
 
 /// Packages of the workspace, from `cargo metadata`.
 fn packages() -> Vec<Value> {
@@ -59,7 +59,7 @@ fn packages() -> Vec<Value> {
 #[test]
 fn crates_depend_only_on_lower_layers() {
     let floor = |name: &str| {
-        FLOORS
+        CRATE_LAYERS
             .iter()
             .find(|(crate_name, _)| *crate_name == name)
             .map(|&(_, floor)| floor)
@@ -82,7 +82,7 @@ fn crates_depend_only_on_lower_layers() {
 
 #[test]
 fn modules_have_no_cyclic_dependencies() {
-    let mut left: BTreeSet<(&str, &str)> = CIRCLES.iter().copied().collect();
+    let mut left: BTreeSet<(&str, &str)> = CYCLIC_FOLDERS.iter().copied().collect();
     for package in packages() {
         let name = package["name"].as_str().expect("a name");
         let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
@@ -92,7 +92,9 @@ fn modules_have_no_cyclic_dependencies() {
             let inside = inside.display().to_string();
             let uses = modules(&source, &folder);
             let circle = uses.keys().find_map(|module| circle(&uses, module));
-            let known = CIRCLES.iter().find(|known| **known == (name, &inside));
+            let known = CYCLIC_FOLDERS
+                .iter()
+                .find(|known| **known == (name, &inside));
             match (circle, known) {
                 (Some(circle), None) => panic!(
                     "{name}: in src/{inside}, {} use each other in a circle",

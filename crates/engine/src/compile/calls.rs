@@ -16,7 +16,7 @@ pub(super) struct Known {
     /// True if it may remove elements from multisets, directly or by a call.
     removes: bool,
     /// First cell for the arguments of a recursive function, followed by its result.
-    passing: Cell,
+    argument_area: Cell,
     /// Parameters that it may assign.
     assigned: Vec<VariableId>,
     /// Cost of its code in nodes, including calls; computed once all earlier functions are known.
@@ -27,14 +27,14 @@ pub(super) struct Known {
 pub(super) struct Recursion {
     function: FunctionId,
     /// Meaning of each parameter.
-    passed: Vec<Stands>,
+    passed: Vec<ParameterBinding>,
     /// Entry of the code, once emitted.
     entry: u32,
 }
 
 /// Meaning of a parameter of a recursive function.
 #[derive(Clone, Copy, PartialEq)]
-enum Stands {
+enum ParameterBinding {
     /// A copy in the parameter's own cells.
     Own,
     /// The same place as the earlier parameter with this index.
@@ -62,7 +62,7 @@ impl Known {
         for (f, function) in model.functions.iter().enumerate() {
             let mut known = Known {
                 removes: removes(model, &all, &function.body),
-                passing: *next,
+                argument_area: *next,
                 ..Known::default()
             };
             visit::block(&function.body, &mut |node| match node {
@@ -87,7 +87,7 @@ impl Known {
 }
 
 /// An argument that has been evaluated.
-enum Passed {
+enum EvaluatedArgument {
     Value(Value),
     Parts(Location),
     /// With the multiset elements that contain the place.
@@ -177,10 +177,10 @@ impl Compiler<'_> {
                     if !self.functions[id.index()].removes {
                         elements.clear();
                     }
-                    Passed::Place(at, elements)
+                    EvaluatedArgument::Place(at, elements)
                 }
                 Argument::Value(e) if model.bounds(ty).is_none() => {
-                    Passed::Parts(self.aggregate(e, ty))
+                    EvaluatedArgument::Parts(self.aggregate(e, ty))
                 }
                 Argument::Value(e) => {
                     let mut value = self.value(e);
@@ -194,7 +194,7 @@ impl Compiler<'_> {
                         self.emit(Op::Copy { dst, a: value.cell });
                         value.cell = dst;
                     }
-                    Passed::Value(value)
+                    EvaluatedArgument::Value(value)
                 }
             });
         }
@@ -208,7 +208,7 @@ impl Compiler<'_> {
         result
     }
 
-    fn inline(&mut self, id: FunctionId, passed: Vec<Passed>, result: Location) {
+    fn inline(&mut self, id: FunctionId, passed: Vec<EvaluatedArgument>, result: Location) {
         let model = self.model;
         let function = &model.functions[id.index()];
         let mark = self.temporary;
@@ -222,13 +222,13 @@ impl Compiler<'_> {
             };
             let assigned = self.functions[id.index()].assigned.contains(&parameter);
             match passed {
-                Passed::Place(at, elements) => {
+                EvaluatedArgument::Place(at, elements) => {
                     self.aliases[p] = Some(at);
                     self.alias_elements[p] = elements;
                     places.push(p);
                 }
-                Passed::Parts(at) => self.copy(at, own, own.len),
-                Passed::Value(value) => {
+                EvaluatedArgument::Parts(at) => self.copy(at, own, own.len),
+                EvaluatedArgument::Value(value) => {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
                         known.push((p, value.lo));
                     } else {
@@ -270,11 +270,12 @@ impl Compiler<'_> {
         }
     }
 
-    fn call_recursive(&mut self, id: FunctionId, passed: &[Passed], result: Location) {
+    fn call_recursive(&mut self, id: FunctionId, passed: &[EvaluatedArgument], result: Location) {
         let function = &self.model.functions[id.index()];
-        let stands: Vec<Stands> = (0..passed.len()).map(|i| self.stands(passed, i)).collect();
-        let (rooms, returned) = self.passing(id);
-        let in_element = |passed: &Passed| matches!(passed, Passed::Place(_, e) if !e.is_empty());
+        let binding: Vec<ParameterBinding> =
+            (0..passed.len()).map(|i| self.binding(passed, i)).collect();
+        let (rooms, returned) = self.argument_area(id);
+        let in_element = |passed: &EvaluatedArgument| matches!(passed, EvaluatedArgument::Place(_, e) if !e.is_empty());
         if passed.iter().any(in_element) {
             self.fail(&Violation::limit(format!(
                 "`{}` calls itself, removes elements from multisets and is passed a part of an element, \
@@ -282,27 +283,28 @@ impl Compiler<'_> {
                 function.name
             )));
         }
-        for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
-            match (passed, stands) {
-                (&Passed::Value(value), _) => self.emit(Op::Copy {
+        for ((passed, binding), &room) in passed.iter().zip(&binding).zip(&rooms) {
+            match (passed, binding) {
+                (&EvaluatedArgument::Value(value), _) => self.emit(Op::Copy {
                     dst: room.base,
                     a: value.cell,
                 }),
-                (&Passed::Parts(at), _) | (&Passed::Place(at, _), Stands::Own) => {
+                (&EvaluatedArgument::Parts(at), _)
+                | (&EvaluatedArgument::Place(at, _), ParameterBinding::Own) => {
                     self.copy(at, room, room.len)
                 }
-                (&Passed::Place(at, _), _) => {
+                (&EvaluatedArgument::Place(at, _), _) => {
                     if let Some(a) = at.offset {
                         self.emit(Op::Copy { dst: room.base, a });
                     }
                 }
             }
         }
-        let code = self.recursion(id, &stands);
+        let code = self.recursion(id, &binding);
         let name = function.name.clone();
         self.emit_at(Op::Call { to: code }, |_| name);
-        for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
-            if let (&Passed::Place(at, _), Stands::Own) = (passed, stands) {
+        for ((passed, binding), &room) in passed.iter().zip(&binding).zip(&rooms) {
+            if let (&EvaluatedArgument::Place(at, _), ParameterBinding::Own) = (passed, binding) {
                 self.copy(room, at, room.len);
             }
         }
@@ -310,36 +312,36 @@ impl Compiler<'_> {
     }
 
     /// Meaning of the parameter to which the given argument is passed.
-    fn stands(&mut self, passed: &[Passed], argument: usize) -> Stands {
-        let Passed::Place(at, _) = passed[argument] else {
-            return Stands::Own;
+    fn binding(&mut self, passed: &[EvaluatedArgument], argument: usize) -> ParameterBinding {
+        let EvaluatedArgument::Place(at, _) = passed[argument] else {
+            return ParameterBinding::Own;
         };
         if (at.base as usize) < self.program.slots.len() {
             let (base, len) = (at.base, at.len);
             let computed = at.offset.is_some();
-            return Stands::State {
+            return ParameterBinding::State {
                 base,
                 len,
                 computed,
             };
         }
         for (i, earlier) in passed[..argument].iter().enumerate() {
-            let Passed::Place(other, _) = *earlier else {
+            let EvaluatedArgument::Place(other, _) = *earlier else {
                 continue;
             };
             if (other.base, other.offset) == (at.base, at.offset) && at.offset.is_none() {
-                return Stands::Same(i);
+                return ParameterBinding::Same(i);
             }
             if other.base < at.base + at.len && at.base < other.base + other.len {
                 let why = "two places of one local variable are handed to what calls itself";
                 self.fail(&Violation::ill_defined(why.to_string()));
             }
         }
-        Stands::Own
+        ParameterBinding::Own
     }
 
     /// Index of a recursive function's code for these arguments; the code may be emitted later.
-    fn recursion(&mut self, function: FunctionId, passed: &[Stands]) -> u32 {
+    fn recursion(&mut self, function: FunctionId, passed: &[ParameterBinding]) -> u32 {
         let mut known = self.recursions.iter();
         let known = known.position(|known| known.function == function && known.passed == passed);
         let number = known.unwrap_or_else(|| {
@@ -354,9 +356,9 @@ impl Compiler<'_> {
     }
 
     /// Locations of a recursive function's arguments, and of its result.
-    fn passing(&self, id: FunctionId) -> (Vec<Location>, Location) {
+    fn argument_area(&self, id: FunctionId) -> (Vec<Location>, Location) {
         let function = &self.model.functions[id.index()];
-        let mut base = self.functions[id.index()].passing;
+        let mut base = self.functions[id.index()].argument_area;
         let mut room = |ty: TypeId| {
             let len = self.sizes[ty.index()];
             base += len;
@@ -371,7 +373,7 @@ impl Compiler<'_> {
             .map(|&p| room(self.model.variable(p).ty))
             .collect();
         let none = Location {
-            base: self.functions[id.index()].passing,
+            base: self.functions[id.index()].argument_area,
             offset: None,
             len: 0,
         };
@@ -417,16 +419,16 @@ impl Compiler<'_> {
             offset: None,
             len: c.sizes[model.variable(p).ty.index()],
         };
-        let (rooms, to) = self.passing(id);
-        for ((&parameter, &stands), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
+        let (rooms, to) = self.argument_area(id);
+        for ((&parameter, &binding), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
             let cells = own(self, parameter);
-            self.aliases[parameter.index()] = match stands {
-                Stands::Own => {
+            self.aliases[parameter.index()] = match binding {
+                ParameterBinding::Own => {
                     self.copy(room, cells, room.len);
                     None
                 }
-                Stands::Same(earlier) => Some(own(self, function.parameters[earlier])),
-                Stands::State {
+                ParameterBinding::Same(earlier) => Some(own(self, function.parameters[earlier])),
+                ParameterBinding::State {
                     base,
                     len,
                     computed,
@@ -446,9 +448,9 @@ impl Compiler<'_> {
         self.missing_return(function);
         self.place(end);
         self.returns = None;
-        for ((&parameter, &stands), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
+        for ((&parameter, &binding), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
             self.aliases[parameter.index()] = None;
-            if stands == Stands::Own && model.variable(parameter).role == Role::Alias {
+            if binding == ParameterBinding::Own && model.variable(parameter).role == Role::Alias {
                 self.copy(own(self, parameter), room, room.len);
             }
         }
@@ -456,7 +458,7 @@ impl Compiler<'_> {
     }
 
     /// Emits a return with a value from a function, or the end of the piece.
-    pub(super) fn give_back(&mut self, value: Option<&Expr>) {
+    pub(super) fn emit_return(&mut self, value: Option<&Expr>) {
         let Some(Returns { to, ty, end }) = self.returns else {
             self.emit(Op::Return { verdict: true });
             return;

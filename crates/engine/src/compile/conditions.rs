@@ -140,9 +140,9 @@ impl Compiler<'_> {
         when: bool,
         to: Label,
     ) {
-        let around = self.among.len();
+        let around = self.enclosing_quantifiers.len();
         if let Type::Scalarset(2..) = self.model.ty(self.model.variable(id).ty) {
-            self.among.push(id);
+            self.enclosing_quantifiers.push(id);
         }
         if self.every.contains(&id) {
             self.quantified_over_every(id, body, x, when, to);
@@ -155,7 +155,7 @@ impl Compiler<'_> {
             }
             self.place(end);
         }
-        self.among.truncate(around);
+        self.enclosing_quantifiers.truncate(around);
     }
 
     /// As [`Compiler::quantified`], but evaluates all values even once the result is decided.

@@ -15,7 +15,7 @@ pub(super) fn prove(program: &mut Program) {
     if !may_lack || !program.saved.is_empty() {
         return;
     }
-    let mut slots = started(program);
+    let mut slots = undefined_start_slots(program);
     let elements = elements(program);
     // A piece is analysed again only if more may be undefined at its entry.
     let mut flows: FxHashMap<u32, Flow> = FxHashMap::default();
@@ -27,7 +27,7 @@ pub(super) fn prove(program: &mut Program) {
             let begun = flows.entry(rule.body);
             let flow = begun.or_insert_with(|| Flow::new(program, rule.body));
             flow.follow(&slots);
-            for slot in flow.undefined_at_the_end() {
+            for slot in flow.undefined_at_exit() {
                 more |= !std::mem::replace(&mut slots[slot], true);
             }
         }
@@ -46,7 +46,7 @@ pub(super) fn prove(program: &mut Program) {
         let begun = flows.entry(entry);
         let flow = begun.or_insert_with(|| Flow::new(program, entry));
         flow.follow(slots);
-        flow.simpler(&mut changes);
+        flow.collect_simplifications(&mut changes);
     }
     drop(flows);
     for (slot, &undefined) in program.slots.iter_mut().zip(&slots) {
@@ -59,15 +59,15 @@ pub(super) fn prove(program: &mut Program) {
             None => out[at as usize] = true,
         }
     }
-    take_out(program, &out);
+    remove_instructions(program, &out);
 }
 
 /// Maximum number of start states that are run for this analysis.
-const MOST_STARTS: u32 = 1 << 16;
+const MAX_STARTS: u32 = 1 << 16;
 
 /// For each slot, true if a start state may leave it undefined.
-fn started(program: &Program) -> Vec<bool> {
-    if program.start_count() > MOST_STARTS {
+fn undefined_start_slots(program: &Program) -> Vec<bool> {
+    if program.start_count() > MAX_STARTS {
         return program.slots.iter().map(|slot| slot.undefined).collect();
     }
     let mut undefined = vec![false; program.slots.len()];
@@ -236,7 +236,7 @@ impl<'a> Flow<'a> {
                 }
                 Op::JumpIf { op, a, to, .. } => {
                     let mut there = state.clone();
-                    if self.asks(self.code[i]) {
+                    if self.tests_undefined(self.code[i]) {
                         let equal = op == Comparison::Equal;
                         set(&mut there, self.cells[&a], equal);
                         set(&mut state, self.cells[&a], !equal);
@@ -279,7 +279,7 @@ impl<'a> Flow<'a> {
     }
 
     /// True if an instruction tests whether a cell is undefined.
-    fn asks(&self, op: Op) -> bool {
+    fn tests_undefined(&self, op: Op) -> bool {
         match op {
             Op::JumpIf {
                 op: Comparison::Equal | Comparison::NotEqual,
@@ -294,7 +294,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Slots that may be undefined at the end of the piece.
-    fn undefined_at_the_end(&self) -> impl Iterator<Item = usize> + '_ {
+    fn undefined_at_exit(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.program.slots.len();
         let mut slots: Vec<usize> = (self.cells.iter())
             .filter(|&(&cell, &number)| (cell as usize) < count && get(&self.last, number))
@@ -305,7 +305,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Adds possible simplifications: replacements of instructions, or `None` to remove one.
-    fn simpler(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
+    fn collect_simplifications(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
         self.round(|flow, at, op, state| {
             let defined = |cell: Cell| !get(state, flow.cells[&cell]);
             match op {
@@ -315,7 +315,7 @@ impl<'a> Flow<'a> {
                     a,
                     to,
                     ..
-                } if flow.asks(op) && defined(a) => {
+                } if flow.tests_undefined(op) && defined(a) => {
                     let jumps = comparison == Comparison::NotEqual;
                     changes.push((at, jumps.then_some(Op::Jump { to })));
                 }
@@ -337,7 +337,7 @@ fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<Cell> {
 }
 
 /// Removes instructions, and adjusts all positions in the code.
-fn take_out(program: &mut Program, out: &[bool]) {
+fn remove_instructions(program: &mut Program, out: &[bool]) {
     let mut moved = Vec::with_capacity(out.len() + 1);
     let mut next = 0;
     for &out in out {

@@ -81,10 +81,11 @@ impl Compiler<'_> {
             lo: *self.domain(p).start(),
             hi: *self.domain(p).end(),
         };
-        let nodes = count as usize * (cost + 4).max(LEAST_NODES);
+        let nodes = count as usize * (cost + 4).max(MIN_NODES);
         // Models built for systems always have separate code, since only this shows which lines are independent.
         let built = !self.model.undefined;
-        let too_many = count as usize > MOST_APART || !built && nodes > self.most_nodes;
+        let too_many =
+            count as usize > MAX_SEPARATE_COMBINATIONS || !built && nodes > self.max_nodes;
         (too_many && !parameters.is_empty()).then(|| ParameterLoop {
             parameters: parameters.iter().map(parameter).collect(),
             next: 0,
@@ -164,7 +165,7 @@ impl Compiler<'_> {
                 self.conjuncts_of_guard(b, names, last, fails);
             }
             _ => {
-                let asked = (*last).max(last_of(e, names));
+                let asked = (*last).max(last_used_name(e, names));
                 let to = fails(asked);
                 self.jump(e, false, to);
                 if self.sure(e, names).is_none() {
@@ -236,7 +237,7 @@ impl Compiler<'_> {
 }
 
 /// Index of the last of these names that occurs in an expression.
-fn last_of(e: &Expr, names: &[VariableId]) -> Option<usize> {
+fn last_used_name(e: &Expr, names: &[VariableId]) -> Option<usize> {
     let mut last = None;
     let mut see = |place: &Place| {
         last = last.max(names.iter().position(|&name| name == place.variable));

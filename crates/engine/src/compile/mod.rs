@@ -26,45 +26,49 @@ use places::leaves;
 use values::comparison;
 
 /// Maximum number of instructions. Code beyond it is discarded, and the program must not run.
-pub(crate) const MOST_CODE: usize = 1 << 24;
+pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 24;
 
-/// Default of [`crate::Options::most_nodes`]: larger rules have one piece of code for all combinations of parameter
+/// Default of [`crate::Options::max_nodes`]: larger rules have one piece of code for all combinations of parameter
 /// values. Separate code runs faster, but takes time to compile.
-pub(crate) const MOST_NODES: usize = 1 << 19;
+pub(crate) const MAX_NODES: usize = 1 << 19;
 
 /// Minimum number of nodes counted per combination, since machine code of two functions has a fixed cost.
-const LEAST_NODES: usize = 1 << 7;
+const MIN_NODES: usize = 1 << 7;
 
 /// Maximum number of combinations with separate code.
-const MOST_APART: usize = 1 << 16;
+const MAX_SEPARATE_COMBINATIONS: usize = 1 << 16;
 
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
 
 /// Compiles a valid model. If `notes` is false, [`Stmt::Note`]s are left out.
 pub(crate) fn compile(model: &Model, notes: bool) -> Program {
-    compile_watching(model, notes, Settled::new())
+    compile_with_loop_checks(model, notes, Settled::new())
 }
 
 /// As [`compile`], with checks of loops. If rounds of a loop store different values in a place of `settled`, the
 /// program compares all orders of the loop. If their results differ, it reports an exceeded limit.
-pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
-    compile_apart(model, notes, settled, MOST_NODES)
+pub(crate) fn compile_with_loop_checks(model: &Model, notes: bool, settled: Settled) -> Program {
+    compile_with_node_limit(model, notes, settled, MAX_NODES)
 }
 
-/// As [`compile_watching`], with a size limit in nodes for rules with separate code for each combination of parameter
+/// As [`compile_with_loop_checks`], with a size limit in nodes for rules with separate code for each combination of parameter
 /// values.
-pub(crate) fn compile_apart(
+pub(crate) fn compile_with_node_limit(
     model: &Model,
     notes: bool,
     settled: Settled,
-    most_nodes: usize,
+    max_nodes: usize,
 ) -> Program {
-    let mut program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
+    let mut program =
+        compile_without_short_circuit(model, notes, settled.clone(), Vec::new(), max_nodes);
     // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value
     // decides a quantifier first. If errors are possible, quantifiers evaluate all values.
     let sites = program.sites.values();
-    let mut every: Vec<VariableId> = sites.flat_map(|site| &site.among).copied().collect();
+    let mut every: Vec<VariableId> = sites
+        .flat_map(|site| &site.enclosing_quantifiers)
+        .copied()
+        .collect();
     every.sort_unstable();
     every.dedup();
     if !every.is_empty() {
@@ -72,7 +76,7 @@ pub(crate) fn compile_apart(
         every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
     }
     if !every.is_empty() {
-        program = compile_looking(model, notes, settled, every, most_nodes);
+        program = compile_without_short_circuit(model, notes, settled, every, max_nodes);
     }
     if !program.orders.is_empty() {
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
@@ -134,16 +138,16 @@ fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrd
     orders
 }
 
-/// As [`compile_apart`]. Quantifiers that bind the names in `every` evaluate all values, even once they are decided.
-fn compile_looking(
+/// As [`compile_with_node_limit`]. Quantifiers that bind the names in `every` evaluate all values, even once they are decided.
+fn compile_without_short_circuit(
     model: &Model,
     notes: bool,
     settled: Settled,
     every: Vec<VariableId>,
-    most_nodes: usize,
+    max_nodes: usize,
 ) -> Program {
     let mut c = Compiler::new(model, notes, &settled);
-    c.most_nodes = most_nodes;
+    c.max_nodes = max_nodes;
     c.every = every;
     c.call_costs();
     // Start states need no checks of loop orders: each is a state like any other.
@@ -190,7 +194,7 @@ struct Compiler<'a> {
     program: Program,
     notes: bool,
     /// Size limit of rules with separate code; see [`instances`].
-    most_nodes: usize,
+    max_nodes: usize,
     /// Number of simple parts of each type.
     sizes: Vec<u32>,
     /// First cell of each variable.
@@ -204,7 +208,7 @@ struct Compiler<'a> {
     names: FxHashMap<Violation, u32>,
     /// Next free temporary, and the maximum ever in use.
     temporary: Cell,
-    most_temporaries: Cell,
+    max_temporaries: Cell,
     /// Position of each label of the current piece of code.
     labels: Vec<u32>,
     /// Locations of the aliases in scope.
@@ -225,7 +229,7 @@ struct Compiler<'a> {
     in_order: Option<bool>,
     /// Names of quantifiers that evaluate all values, and enclosing quantifiers over scalarsets.
     every: Vec<VariableId>,
-    among: Vec<VariableId>,
+    enclosing_quantifiers: Vec<VariableId>,
     /// Line of the text of the current code, and of the start of the next piece.
     line: u32,
     first_line: u32,
@@ -351,7 +355,7 @@ impl<'a> Compiler<'a> {
             model,
             program,
             notes,
-            most_nodes: MOST_NODES,
+            max_nodes: MAX_NODES,
             sizes,
             cells,
             known: vec![None; model.variables.len()],
@@ -361,7 +365,7 @@ impl<'a> Compiler<'a> {
             shapes: FxHashMap::default(),
             names: FxHashMap::default(),
             temporary: next,
-            most_temporaries: next,
+            max_temporaries: next,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
@@ -373,7 +377,7 @@ impl<'a> Compiler<'a> {
             watched: Vec::new(),
             in_order: None,
             every: Vec::new(),
-            among: Vec::new(),
+            enclosing_quantifiers: Vec::new(),
             line: 0,
             first_line: 0,
         }
@@ -381,7 +385,7 @@ impl<'a> Compiler<'a> {
 
     /// Places constants after the temporaries.
     fn finish(mut self) -> Program {
-        let first = self.most_temporaries;
+        let first = self.max_temporaries;
         match self.functions.iter().any(|f| f.recursive) {
             true => self.program.saved.end = first,
             false => self.program.saved = 0..0,
@@ -395,7 +399,7 @@ impl<'a> Compiler<'a> {
         }
         self.program.frame.resize(first as usize, 0);
         self.program.frame.extend(&self.constant_values);
-        if self.program.code.len() <= MOST_CODE {
+        if self.program.code.len() <= MAX_INSTRUCTIONS {
             definedness::prove(&mut self.program);
         }
         self.program
@@ -479,7 +483,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn emit(&mut self, op: Op) {
-        if self.program.code.len() <= MOST_CODE {
+        if self.program.code.len() <= MAX_INSTRUCTIONS {
             self.program.code.push(op);
         }
     }
@@ -495,7 +499,7 @@ impl<'a> Compiler<'a> {
             what: site(self.model),
             ty,
             line: self.line,
-            among: self.among.clone(),
+            enclosing_quantifiers: self.enclosing_quantifiers.clone(),
         };
         self.program
             .sites
@@ -536,7 +540,7 @@ impl<'a> Compiler<'a> {
 
     fn temporary(&mut self) -> Cell {
         self.temporary += 1;
-        self.most_temporaries = self.most_temporaries.max(self.temporary);
+        self.max_temporaries = self.max_temporaries.max(self.temporary);
         self.temporary - 1
     }
 

@@ -65,7 +65,7 @@ impl Compiler<'_> {
                 self.place(end);
             }
             Stmt::Switch(subject, cases, otherwise) => self.switch(subject, cases, otherwise),
-            Stmt::Return(value) => self.give_back(value.as_ref()),
+            Stmt::Return(value) => self.emit_return(value.as_ref()),
             Stmt::Call(id, arguments) => {
                 self.call(*id, arguments);
             }
@@ -276,7 +276,7 @@ impl Compiler<'_> {
     pub(super) fn room(&mut self, len: u32) -> Location {
         let base = self.temporary;
         self.temporary += len;
-        self.most_temporaries = self.most_temporaries.max(self.temporary);
+        self.max_temporaries = self.max_temporaries.max(self.temporary);
         Location {
             base,
             offset: None,

@@ -12,10 +12,10 @@ use super::*;
 use crate::model::TypeId;
 
 /// Maximum number of orders tried per step: 8!, the orders of eight values.
-const MOST_ORDERS: u64 = 40_320;
+const MAX_ORDERS: u64 = 40_320;
 
 /// Maximum number of differing values shown.
-const MOST_SHOWN: usize = 4;
+const MAX_SHOWN_VALUES: usize = 4;
 
 /// An order of the values of scalarsets.
 type Order = Vec<(TypeId, Vec<u32>)>;
@@ -24,14 +24,14 @@ type Order = Vec<(TypeId, Vec<u32>)>;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Conflict {
     /// The result in the order of the text differs from that in another order.
-    Results([(Order, Reached); 2]),
+    Results([(Order, RunResult); 2]),
     /// More orders exist than can be tried.
     TooMany,
 }
 
 /// Result of a run, for messages.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Reached {
+pub(crate) enum RunResult {
     /// This state.
     State(Vec<Number>),
     /// This verdict of a condition.
@@ -118,10 +118,10 @@ impl Machine<'_> {
             let orders = sets.iter().try_fold(1u64, |orders, &(_, size)| {
                 (1..=u64::from(size)).try_fold(orders, u64::checked_mul)
             });
-            if orders.is_none_or(|orders| orders > MOST_ORDERS) {
+            if orders.is_none_or(|orders| orders > MAX_ORDERS) {
                 return Some(Conflict::TooMany);
             }
-            let mut first: Option<(Outcome, Order, Reached)> = None;
+            let mut first: Option<(Outcome, Order, RunResult)> = None;
             loop {
                 self.frame.copy_from_slice(before);
                 self.log.clear();
@@ -226,13 +226,13 @@ impl Machine<'_> {
     }
 
     /// Result of a run, for messages.
-    fn reached(&self, part: Part, verdict: Result<bool, Fault>) -> Reached {
+    fn reached(&self, part: Part, verdict: Result<bool, Fault>) -> RunResult {
         match (part, verdict) {
-            (_, Err(fault)) => Reached::Fault(fault),
+            (_, Err(fault)) => RunResult::Fault(fault),
             (Part::Body(..), Ok(true)) => {
-                Reached::State(self.frame[..self.program.slots.len()].to_vec())
+                RunResult::State(self.frame[..self.program.slots.len()].to_vec())
             }
-            (_, Ok(holds)) => Reached::Verdict(holds),
+            (_, Ok(holds)) => RunResult::Verdict(holds),
         }
     }
 }
@@ -263,7 +263,7 @@ impl Conflict {
         let [(text, in_text), (order, reached)] = match self {
             Conflict::TooMany => {
                 return format!(
-                    "its scalarsets have more than {MOST_ORDERS} orders, too many to try all"
+                    "its scalarsets have more than {MAX_ORDERS} orders, too many to try all"
                 )
             }
             Conflict::Results(results) => results,
@@ -275,27 +275,29 @@ impl Conflict {
             });
             sets.collect::<Vec<_>>().join("; ")
         };
-        let result = |this: &Reached, other: &Reached| match this {
-            Reached::Fault(fault) => match program.explain(model, *fault) {
+        let result = |this: &RunResult, other: &RunResult| match this {
+            RunResult::Fault(fault) => match program.explain(model, *fault) {
                 Ok(violation) => violation.to_string(),
                 Err(message) => message,
             },
-            Reached::Verdict(true) => "the condition holds".into(),
-            Reached::Verdict(false) => "the condition does not hold".into(),
-            Reached::State(values) => {
+            RunResult::Verdict(true) => "the condition holds".into(),
+            RunResult::Verdict(false) => "the condition does not hold".into(),
+            RunResult::State(values) => {
                 let differs = |&slot: &usize| match other {
-                    Reached::State(others) => values[slot] != others[slot],
+                    RunResult::State(others) => values[slot] != others[slot],
                     _ => false,
                 };
                 let slots: Vec<usize> = (0..values.len()).filter(differs).collect();
-                let shown = slots.iter().take(MOST_SHOWN).map(|&slot| {
+                let shown = slots.iter().take(MAX_SHOWN_VALUES).map(|&slot| {
                     let Slot { name, ty, .. } = &program.slots[slot];
                     format!("`{name}` = {}", model.show(*ty, values[slot]))
                 });
                 let mut shown = shown.collect::<Vec<_>>().join(", ");
                 match slots.len() {
                     0 => shown = "the step succeeds".into(),
-                    n if n > MOST_SHOWN => shown += &format!(" and {} more", n - MOST_SHOWN),
+                    n if n > MAX_SHOWN_VALUES => {
+                        shown += &format!(" and {} more", n - MAX_SHOWN_VALUES)
+                    }
                     _ => {}
                 }
                 shown

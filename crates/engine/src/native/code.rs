@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 /// Continuations of a piece of code.
 #[derive(Clone, Copy)]
-pub(super) struct Exits {
+pub(super) struct Continuations {
     pub yes: Block,
     pub no: Block,
     pub fault: Block,
@@ -30,11 +30,11 @@ pub(super) struct Translation<'t, 'f> {
     state: Value,
     /// Cells of parameters, with the position of their values: a base address, and an offset in bytes.
     values: &'t [(Cell, Value, i32)],
-    exits: Exits,
+    exits: Continuations,
     ranges: Ranges<'t>,
     variables: FxHashMap<Cell, Variable>,
     /// Indexed cells outside the state, with their offsets in the stack slot, in bytes.
-    stacked: FxHashMap<Cell, u32>,
+    stack_offsets: FxHashMap<Cell, u32>,
     stack: Option<StackSlot>,
     blocks: FxHashMap<u32, Block>,
 }
@@ -47,7 +47,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         b: &'t mut FunctionBuilder<'f>,
         (state, values): (Value, &'t [(Cell, Value, i32)]),
         entry: u32,
-        exits: Exits,
+        exits: Continuations,
     ) {
         let piece = setting.program.piece(entry);
         let ranges = Ranges::of(setting, entry);
@@ -59,7 +59,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             exits,
             ranges,
             variables: FxHashMap::default(),
-            stacked: FxHashMap::default(),
+            stack_offsets: FxHashMap::default(),
             stack: None,
             blocks: FxHashMap::default(),
         };
@@ -95,17 +95,17 @@ impl<'t, 'f> Translation<'t, 'f> {
             if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = *op {
                 if base as usize >= slots {
                     for cell in base..base + len as u32 {
-                        let place = self.stacked.len() as u32 * 8;
-                        self.stacked.entry(cell).or_insert(place);
+                        let place = self.stack_offsets.len() as u32 * 8;
+                        self.stack_offsets.entry(cell).or_insert(place);
                     }
                 }
             }
         }
         // A region must be contiguous, in the order of its cells.
-        let mut cells: Vec<Cell> = self.stacked.keys().copied().collect();
+        let mut cells: Vec<Cell> = self.stack_offsets.keys().copied().collect();
         cells.sort_unstable();
         for (place, &cell) in cells.iter().enumerate() {
-            self.stacked.insert(cell, place as u32 * 8);
+            self.stack_offsets.insert(cell, place as u32 * 8);
         }
         if !cells.is_empty() {
             let size = cells.len() as u32 * 8;
@@ -121,7 +121,8 @@ impl<'t, 'f> Translation<'t, 'f> {
         for op in piece {
             let mut op = *op;
             op.operands(|cell| {
-                let known = self.setting.fixed(*cell).is_some() || self.stacked.contains_key(cell);
+                let known =
+                    self.setting.fixed(*cell).is_some() || self.stack_offsets.contains_key(cell);
                 if !known && !self.variables.contains_key(cell) {
                     let variable = self.b.declare_var(types::I64);
                     let given = self.values.iter().find(|given| given.0 == *cell);
@@ -176,7 +177,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         if let Some(&variable) = self.variables.get(&cell) {
             return self.b.use_var(variable);
         }
-        match (self.stacked.get(&cell), self.stack) {
+        match (self.stack_offsets.get(&cell), self.stack) {
             (Some(&place), Some(stack)) => self.b.ins().stack_load(types::I64, stack, place as i32),
             _ => self.constant(self.setting.program.frame[cell as usize]),
         }
@@ -186,7 +187,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn put(&mut self, cell: Cell, value: Value) {
         if let Some(&variable) = self.variables.get(&cell) {
             self.b.def_var(variable, value);
-        } else if let (Some(&place), Some(stack)) = (self.stacked.get(&cell), self.stack) {
+        } else if let (Some(&place), Some(stack)) = (self.stack_offsets.get(&cell), self.stack) {
             self.b.ins().stack_store(value, stack, place as i32);
         }
     }
@@ -513,7 +514,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn stack_address(&mut self, base: Cell, offset: Cell) -> Value {
         let offset = self.get(offset);
         let offset = self.b.ins().ishl_imm(offset, 3);
-        let place = self.stacked.get(&base).copied().unwrap_or(0);
+        let place = self.stack_offsets.get(&base).copied().unwrap_or(0);
         match self.stack {
             Some(stack) => {
                 let first = self.b.ins().stack_addr(types::I64, stack, place as i32);

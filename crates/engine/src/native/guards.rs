@@ -79,10 +79,10 @@ impl Guards {
             tables: setting.program.tables.clone(),
             ..Program::default()
         };
-        let mut rests = vec![false; entries.len()];
+        let mut remaining_guards = vec![false; entries.len()];
         // Per rule: entry of each conjunct, its window, and the fields that it reads.
         let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
-        for (rest, &entry) in rests.iter_mut().zip(entries) {
+        for (rest, &entry) in remaining_guards.iter_mut().zip(entries) {
             let Some(entry) = entry else {
                 *rest = true;
                 judged.push(Vec::new());
@@ -140,7 +140,7 @@ impl Guards {
                         1 << rule,
                     );
                     if faulted {
-                        rests[group * 64 + rule] = true;
+                        remaining_guards[group * 64 + rule] = true;
                         break;
                     }
                 }
@@ -157,10 +157,10 @@ impl Guards {
                 rest: 0,
             });
         }
-        for (rule, &rest) in rests.iter().enumerate() {
+        for (rule, &rest) in remaining_guards.iter().enumerate() {
             guards.groups[rule / 64].rest |= (rest as u64) << (rule % 64);
         }
-        (guards, rests)
+        (guards, remaining_guards)
     }
 
     /// Number of groups of 64 rules.

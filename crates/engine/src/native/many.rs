@@ -7,10 +7,10 @@ use crate::program::{Parameter, ParameterLoop};
 pub(super) type Function = unsafe extern "C" fn(*mut u64, *mut i64) -> u32;
 
 /// Maximum number of parameters; views with rules of more parameters are left to the interpreter.
-pub(super) const MOST_PARAMETERS: usize = 16;
+pub(super) const MAX_PARAMETERS: usize = 16;
 
 /// A rule, for all values of its parameters.
-pub(super) struct Many {
+pub(super) struct ParameterizedRule {
     every: ParameterLoop,
     /// Advances the values to the next ones, including the current ones, for which the guard holds. Does not change the
     /// state.
@@ -19,12 +19,12 @@ pub(super) struct Many {
 }
 
 /// Values of the parameters, in their order.
-pub(super) type Values = [i64; MOST_PARAMETERS];
+pub(super) type Values = [i64; MAX_PARAMETERS];
 
-impl Many {
-    pub fn new(every: &ParameterLoop, next: Function, body: Function) -> Many {
-        debug_assert!(every.parameters.len() <= MOST_PARAMETERS);
-        Many {
+impl ParameterizedRule {
+    pub fn new(every: &ParameterLoop, next: Function, body: Function) -> ParameterizedRule {
+        debug_assert!(every.parameters.len() <= MAX_PARAMETERS);
+        ParameterizedRule {
             every: every.clone(),
             next,
             body,
@@ -32,7 +32,7 @@ impl Many {
     }
 
     pub fn first(&self) -> Values {
-        let mut values = [0; MOST_PARAMETERS];
+        let mut values = [0; MAX_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(&self.every.parameters) {
             *value = parameter.lo;
         }

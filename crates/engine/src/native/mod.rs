@@ -14,16 +14,16 @@ mod setting;
 
 use crate::model::Number;
 use crate::program::*;
-use crate::threads::side_by_side;
+use crate::threads::run_in_parallel;
 use crate::view::View;
-use code::{Exits, Translation};
+use code::{Continuations, Translation};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
-use many::{Many, MOST_PARAMETERS};
+use many::{ParameterizedRule, MAX_PARAMETERS};
 use setting::{Data, Setting};
 use std::sync::Mutex;
 
@@ -32,10 +32,10 @@ use std::sync::Mutex;
 type Function = unsafe extern "C" fn(*mut u64) -> u32;
 
 /// Maximum number of instructions of the claims that share a function.
-const TOGETHER: usize = 400;
+const MAX_SHARED_INSTRUCTIONS: usize = 400;
 
 /// Number of functions per compiler thread from which another thread pays.
-const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
+const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// Machine code cannot decide a state; the interpreter has to expand it.
 pub(crate) struct Plain;
@@ -88,11 +88,11 @@ pub(crate) struct Kernel {
     words: usize,
     guards: Guards,
     /// Per rule: function for the part of its guard that the tables do not decide.
-    rests: Vec<Option<Function>>,
+    remaining_guards: Vec<Option<Function>>,
     bodies: Vec<Option<Function>>,
     /// Per rule: functions that fire it for many values of its parameters, in place of a body; empty if no rule needs
     /// them.
-    many: Vec<Option<Many>>,
+    many: Vec<Option<ParameterizedRule>>,
     /// Per rule: index of the first rule with a larger priority value; empty if all priorities are equal.
     ends: Vec<u32>,
     /// Bit mask of the spontaneous rules, in groups of 64 like those of the guards.
@@ -120,7 +120,7 @@ impl Drop for Native {
         self.kernel.claims.clear();
         self.kernel.quiescent.clear();
         self.kernel.assumptions.clear();
-        self.kernel.rests.clear();
+        self.kernel.remaining_guards.clear();
         for module in self.modules.get_mut().into_iter().flat_map(std::mem::take) {
             // SAFETY: only the kernel refers to functions of this module. It lives as long as this value, and hands no
             // function out.
@@ -149,7 +149,7 @@ impl Native {
         let setting = Setting::new(program, packing, &frame[..program.slots.len()], &data);
         let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
         let entries = guards::entries(program, view)?;
-        let (guards, rests) = Guards::new(&setting, &entries);
+        let (guards, remaining_guards) = Guards::new(&setting, &entries);
 
         // Entries of the code that each function runs, and its parameters.
         let mut wanted: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
@@ -157,7 +157,7 @@ impl Native {
             wanted.push((entries, parameters));
             wanted.len() - 1
         };
-        let rest_ids: Vec<Option<usize>> = (entries.iter().zip(rests))
+        let rest_ids: Vec<Option<usize>> = (entries.iter().zip(remaining_guards))
             .map(|(&entry, rest)| Some(want(vec![entry.filter(|_| rest)?], &[])))
             .collect();
         let mut body_ids = Vec::new();
@@ -168,7 +168,7 @@ impl Native {
                 many_ids.push(None);
                 continue;
             };
-            if every.parameters.len() > MOST_PARAMETERS {
+            if every.parameters.len() > MAX_PARAMETERS {
                 return None;
             }
             let mut want = |entry| want(vec![entry], &every.parameters);
@@ -176,7 +176,7 @@ impl Native {
             body_ids.push(None);
         }
         let mut together = |entries: &[u32]| -> Vec<usize> {
-            let groups = in_groups(program, entries);
+            let groups = group_pieces(program, entries);
             groups.into_iter().map(|group| want(group, &[])).collect()
         };
         let claims: Vec<u32> = view.invariants.iter().map(|claim| claim.entry).collect();
@@ -186,23 +186,23 @@ impl Native {
         let (modules, made) = compile(&setting, &wanted, effort, threads)?;
         let plain = |id: usize| match made[id] {
             CompiledFunction::Plain(function) => Some(function),
-            CompiledFunction::Many(_) => None,
+            CompiledFunction::ParameterizedRule(_) => None,
         };
         let many = |id: usize| match made[id] {
-            CompiledFunction::Many(function) => Some(function),
+            CompiledFunction::ParameterizedRule(function) => Some(function),
             CompiledFunction::Plain(_) => None,
         };
         let all = |ids: Vec<usize>| ids.into_iter().map(plain).collect::<Option<Vec<_>>>();
         let kernel = Kernel {
             words: packing.words,
             guards,
-            rests: rest_ids.into_iter().map(|id| plain(id?)).collect(),
+            remaining_guards: rest_ids.into_iter().map(|id| plain(id?)).collect(),
             bodies: body_ids.into_iter().map(|id| plain(id?)).collect(),
             many: match many_ids.iter().any(Option::is_some) {
                 true => (many_ids.into_iter())
                     .map(|ids| {
                         let (every, next, body) = ids?;
-                        Some(Many::new(every, many(next)?, many(body)?))
+                        Some(ParameterizedRule::new(every, many(next)?, many(body)?))
                     })
                     .collect(),
                 false => Vec::new(),
@@ -227,12 +227,12 @@ impl Native {
 }
 
 /// Groups pieces of code, one group per function.
-fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
+fn group_pieces(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
     let mut groups: Vec<Vec<u32>> = Vec::new();
     let mut size = 0;
     for &entry in entries {
         match groups.last_mut() {
-            Some(group) if size < TOGETHER => group.push(entry),
+            Some(group) if size < MAX_SHARED_INSTRUCTIONS => group.push(entry),
             _ => {
                 groups.push(vec![entry]);
                 size = 0;
@@ -247,7 +247,7 @@ fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
 #[derive(Clone, Copy)]
 enum CompiledFunction {
     Plain(Function),
-    Many(many::Function),
+    ParameterizedRule(many::Function),
 }
 
 /// Compiles functions. Each runs its pieces of code in order, as long as each returns yes. Also returns the memory of
@@ -258,8 +258,8 @@ fn compile(
     effort: Effort,
     threads: usize,
 ) -> Option<(Vec<JITModule>, Vec<CompiledFunction>)> {
-    let threads = threads.min(wanted.len() / WORTH_A_THREAD).max(1);
-    let made = side_by_side((0..threads).collect(), |thread| {
+    let threads = threads.min(wanted.len() / MIN_ITEMS_PER_THREAD).max(1);
+    let made = run_in_parallel((0..threads).collect(), |thread| {
         let mut compiler = Compiler::new(effort)?;
         let share = || wanted.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
@@ -268,7 +268,7 @@ fn compile(
         compiler.module.finalize_definitions().ok()?;
         let finished = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
             [] => CompiledFunction::Plain(compiler.finished(id)),
-            _ => CompiledFunction::Many(compiler.finished_many(id)),
+            _ => CompiledFunction::ParameterizedRule(compiler.finished_many(id)),
         };
         let made: Vec<CompiledFunction> = ids.iter().zip(share()).map(finished).collect();
         Some((compiler.module, made))
@@ -355,7 +355,7 @@ impl Compiler {
         let (no, fault) = (b.create_block(), b.create_block());
         for &entry in entries {
             let yes = b.create_block();
-            let exits = Exits { yes, no, fault };
+            let exits = Continuations { yes, no, fault };
             Translation::piece(setting, &mut b, (state, &values), entry, exits);
             b.switch_to_block(yes);
         }
@@ -449,7 +449,7 @@ impl Kernel {
             while rest != 0 {
                 let rule = rest.trailing_zeros();
                 rest &= rest - 1;
-                let answer = match self.rests[first + rule as usize] {
+                let answer = match self.remaining_guards[first + rule as usize] {
                     Some(function) => self.judge(function, parent),
                     None => self.any(first + rule as usize, parent),
                 };
@@ -476,7 +476,7 @@ impl Kernel {
                 };
                 let mut child = *parent;
                 let answer = self.fire(body, &mut child);
-                self.arrive(
+                self.handle_successor(
                     (first + rule, 0),
                     answer,
                     parent,
@@ -491,7 +491,7 @@ impl Kernel {
 
     /// Handles a fired rule with its result and successor.
     #[inline(always)]
-    fn arrive<const W: usize>(
+    fn handle_successor<const W: usize>(
         &self,
         rule: (usize, u32),
         answer: u32,
@@ -537,7 +537,7 @@ impl Kernel {
             let mut child = *parent;
             let answer = many.fire(&mut child, &mut values);
             let place = many.place(&values);
-            self.arrive((rule, place), answer, parent, &child, fired, reach)?;
+            self.handle_successor((rule, place), answer, parent, &child, fired, reach)?;
             if !many.advance(&mut values) {
                 return Ok(());
             }

@@ -80,15 +80,15 @@ impl Range {
 
 /// Possible results of an arithmetic operation, including those outside 64 bits.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Wide {
+pub(super) struct WideRange {
     lo: i128,
     hi: i128,
     step: u64,
 }
 
-impl Wide {
-    fn between(lo: i128, hi: i128) -> Wide {
-        Wide {
+impl WideRange {
+    fn between(lo: i128, hi: i128) -> WideRange {
+        WideRange {
             lo,
             hi,
             step: (lo != hi).into(),
@@ -123,16 +123,16 @@ impl Wide {
 }
 
 /// Possible results of an arithmetic operation, before the check that they are numbers.
-pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
+pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> WideRange {
     let wide = |range: Range| (i128::from(range.lo), i128::from(range.hi));
     let ((a_lo, a_hi), (b_lo, b_hi)) = (wide(a), wide(b));
     match op {
-        Arithmetic::Add => Wide {
+        Arithmetic::Add => WideRange {
             lo: a_lo + b_lo,
             hi: a_hi + b_hi,
             step: gcd(a.step, b.step),
         },
-        Arithmetic::Subtract => Wide {
+        Arithmetic::Subtract => WideRange {
             lo: a_lo - b_hi,
             hi: a_hi - b_lo,
             step: gcd(a.step, b.step),
@@ -141,21 +141,21 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
         // A quotient is no larger than the dividend, except for the negation of the least number.
         Arithmetic::Divide => {
             let most = a_lo.abs().max(a_hi.abs());
-            Wide::between(-most, most)
+            WideRange::between(-most, most)
         }
         Arithmetic::Remainder => {
             let most = (b_lo.abs().max(b_hi.abs()) - 1).max(0);
             let most = most.min(a_lo.abs().max(a_hi.abs()));
             let lo = if a.lo < 0 { -most } else { 0 };
-            Wide::between(lo, if a.hi > 0 { most } else { 0 })
+            WideRange::between(lo, if a.hi > 0 { most } else { 0 })
         }
         // Results of non-negative numbers have no bits above the highest of either operand.
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor if a.lo >= 0 && b.lo >= 0 => {
             let most = (a.hi.max(b.hi).max(0) as u64 + 1).next_power_of_two();
-            Wide::between(0, i128::from(most) - 1)
+            WideRange::between(0, i128::from(most) - 1)
         }
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor => {
-            Wide::between(Number::MIN.into(), Number::MAX.into())
+            WideRange::between(Number::MIN.into(), Number::MAX.into())
         }
         Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
             // Other shift distances are left to the interpreter.
@@ -175,11 +175,11 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
 }
 
 /// Range from the least to the greatest of some results.
-fn around(ends: [i128; 4]) -> Wide {
+fn around(ends: [i128; 4]) -> WideRange {
     let (mut lo, mut hi) = (ends[0], ends[0]);
     for end in ends {
         lo = lo.min(end);
         hi = hi.max(end);
     }
-    Wide::between(lo, hi)
+    WideRange::between(lo, hi)
 }

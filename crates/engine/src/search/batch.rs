@@ -5,7 +5,7 @@
 //! If a state has a fault, a violated invariant, no move, or no room in the store, its remaining successors are not
 //! entered. The interpreter then repeats this state.
 
-use super::recent::Recent;
+use super::recent::RecentStates;
 use super::*;
 use crate::native::{exact, with_words, Kernel, Plain};
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(super) enum Stop {
 /// Source of the states to expand, and sink of their successors.
 pub(super) trait Successors {
     /// Storage policy of the store.
-    type Kept: StorePolicy;
+    type Policy: StorePolicy;
     fn store(&self) -> &Store;
     /// Next consecutive states to expand, beginning at `from`; `None` at the end.
     fn ahead(&mut self, from: usize) -> Option<Range<usize>>;
@@ -44,7 +44,7 @@ pub(super) trait Successors {
 #[derive(Default)]
 pub(super) struct Workspace {
     pub scratch: Scratch,
-    pub recent: Recent,
+    pub recent: RecentStates,
 }
 
 /// States expanded together, and their successors.
@@ -64,14 +64,14 @@ struct Parent {
 }
 
 /// Expands states from `from` on.
-pub(super) fn swift<S: Successors>(
+pub(super) fn expand_native<S: Successors>(
     kernel: &Kernel,
     from: usize,
     view: &View,
     workspace: &mut Workspace,
     successors: &mut S,
 ) -> Result<(), Stop> {
-    let done = match S::Kept::COMPACT {
+    let done = match S::Policy::COMPACT {
         false => with_words!(
             view.packing.words,
             W,
@@ -79,7 +79,7 @@ pub(super) fn swift<S: Successors>(
         ),
         // Compacted states use dynamic dispatch: separate code for one thread and for several is not worthwhile.
         true => {
-            let successors: &mut dyn Successors<Kept = S::Kept> = successors;
+            let successors: &mut dyn Successors<Policy = S::Policy> = successors;
             with_words!(
                 view.packing.words,
                 W,
@@ -130,7 +130,7 @@ fn batches<const W: usize, S: Successors + ?Sized>(
                 break;
             };
             let store = successors.store();
-            (next, plain) = back.fill::<S::Kept>(kernel, states, view, workspace, store);
+            (next, plain) = back.fill::<S::Policy>(kernel, states, view, workspace, store);
         }
         back.sift(view, workspace);
         let store = successors.store();

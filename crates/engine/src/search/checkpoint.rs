@@ -166,7 +166,7 @@ impl Header {
         let deadlock = |&state: &u64| state <= self.next;
         self.states_before == before.states
             && self.bits_before == before.bits
-            && (before.states..=MOST_STATES).contains(&self.states)
+            && (before.states..=MAX_STATES).contains(&self.states)
             && self.bits >= before.bits
             // One bit per state and one per completed parent; at most one parent after these has begun.
             && self.bits >= self.states
@@ -253,7 +253,7 @@ fn identity(program: &Program, view: &View) -> u64 {
 
 /// Position of the current search in its sequence of checkpoints.
 pub(super) struct Checkpoints<'a> {
-    keeper: &'a dyn CheckpointSink,
+    checkpoint_sink: &'a dyn CheckpointSink,
     component: usize,
     /// Number of the next checkpoint.
     number: u64,
@@ -263,7 +263,7 @@ pub(super) struct Checkpoints<'a> {
 
 impl<'a> Checkpoints<'a> {
     pub fn new(
-        keeper: &'a dyn CheckpointSink,
+        checkpoint_sink: &'a dyn CheckpointSink,
         component: usize,
         program: &Program,
         view: &View,
@@ -273,7 +273,7 @@ impl<'a> Checkpoints<'a> {
             ..Header::default()
         };
         Checkpoints {
-            keeper,
+            checkpoint_sink,
             component,
             number: 0,
             last,
@@ -293,7 +293,7 @@ impl Search<'_> {
     /// Stores a checkpoint if one is due.
     pub(super) fn keep_if_due(&mut self) -> Result<(), CheckpointError> {
         match &self.checkpoints {
-            Some(checkpoints) if checkpoints.keeper.is_due() => self.keep(),
+            Some(checkpoints) if checkpoints.checkpoint_sink.is_due() => self.keep(),
             _ => Ok(()),
         }
     }
@@ -332,7 +332,7 @@ impl Search<'_> {
         }
         let front = header.write();
         let parts = [&front[..], states, &bits];
-        (checkpoints.keeper)
+        (checkpoints.checkpoint_sink)
             .keep(checkpoints.component, checkpoints.number, &parts)
             .map_err(|error| checkpoints.wrong(CheckpointErrorKind::NotKept(error)))?;
         checkpoints.last = header;
@@ -347,7 +347,8 @@ impl Search<'_> {
         };
         loop {
             let unreadable = |error| CheckpointErrorKind::Unreadable(error);
-            let kept = (checkpoints.keeper).kept(checkpoints.component, checkpoints.number);
+            let kept =
+                (checkpoints.checkpoint_sink).kept(checkpoints.component, checkpoints.number);
             let Some((mut reader, length)) =
                 kept.map_err(|error| checkpoints.wrong(unreadable(error)))?
             else {

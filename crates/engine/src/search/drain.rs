@@ -71,21 +71,21 @@ impl Search<'_> {
         match self.out_of_reach(claims, liveness.is_some()) {
             Err(Stopped::Interrupted) => Verdict::Undecided(Reason::Interrupted),
             Err(Stopped::Fault(state, fault)) => {
-                Verdict::Broken(Broken::Fault(fault), self.path(state))
+                Verdict::FailedCheck(FailedCheck::Fault(fault), self.path(state))
             }
             Ok(None) => Verdict::Undecided(Reason::MaxMemory),
-            Ok(Some(stuck)) => self.stuck_for_ever(&stuck, liveness),
+            Ok(Some(stuck)) => self.unreachable_goal_verdict(&stuck, liveness),
         }
     }
 
     /// Verdict on the states from which the goal is unreachable, in ascending order.
-    fn stuck_for_ever(&self, stuck: &[u32], liveness: Option<u32>) -> Verdict {
+    fn unreachable_goal_verdict(&self, stuck: &[u32], liveness: Option<u32>) -> Verdict {
         let (Some(&first), count) = (stuck.first(), stuck.len() as u64) else {
             return Verdict::Holds;
         };
         if let Some(property) = liveness {
-            return Verdict::Broken(
-                Broken::OutOfReach(property, count),
+            return Verdict::FailedCheck(
+                FailedCheck::OutOfReach(property, count),
                 self.path(first as usize),
             );
         }
@@ -100,8 +100,8 @@ impl Search<'_> {
             }
         }
         match dead_end {
-            Some(state) => Verdict::Broken(Broken::DeadEnd(count), self.path(state)),
-            None => Verdict::Broken(Broken::Livelock(count), self.path(first as usize)),
+            Some(state) => Verdict::FailedCheck(FailedCheck::DeadEnd(count), self.path(state)),
+            None => Verdict::FailedCheck(FailedCheck::Livelock(count), self.path(first as usize)),
         }
     }
 
@@ -112,7 +112,7 @@ impl Search<'_> {
         spontaneous: bool,
     ) -> Result<Option<Vec<u32>>, Stopped> {
         let count = self.store.len();
-        let Some(mut reached) = self.hold(claims)? else {
+        let Some(mut reached) = self.states_satisfying(claims)? else {
             return Ok(None);
         };
         // `None` for all states at first, then the undecided ones.
@@ -124,7 +124,7 @@ impl Search<'_> {
             if found == 0 || new == 0 {
                 return Ok(Some(rest));
             }
-            if self.is_too_much((count / 8 + 8 * found) as u64) {
+            if self.exceeds_memory_limit((count / 8 + 8 * found) as u64) {
                 return Ok(None);
             }
             left = Some(rest);
@@ -137,15 +137,15 @@ impl Search<'_> {
     }
 
     /// True if this many bytes in addition to the states exceed the memory limit.
-    fn is_too_much(&self, bytes: u64) -> bool {
+    fn exceeds_memory_limit(&self, bytes: u64) -> bool {
         let memory = self.store.memory() + bytes;
         self.options.max_memory.is_some_and(|max| memory > max)
     }
 
     /// States that satisfy all claims; `None` if the memory limit is too small.
-    fn hold(&mut self, claims: &[u32]) -> Result<Option<Bits>, Stopped> {
+    fn states_satisfying(&mut self, claims: &[u32]) -> Result<Option<Bits>, Stopped> {
         let count = self.store.len();
-        if self.is_too_much(count as u64 / 8) {
+        if self.exceeds_memory_limit(count as u64 / 8) {
             return Ok(None);
         }
         let is_drain = self.view.quiescent.as_deref() == Some(claims);
@@ -194,7 +194,7 @@ impl Search<'_> {
         let next = AtomicUsize::new(0);
         let places: Vec<Mutex<(Option<P>, Option<T>)>> =
             (parts.into_iter().map(|part| Mutex::new((Some(part), None)))).collect();
-        side_by_side(vec![(); threads], |()| loop {
+        run_in_parallel(vec![(); threads], |()| loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(Ok(mut place)) = places.get(number).map(Mutex::lock) else {
                 return;
@@ -316,8 +316,9 @@ impl Search<'_> {
                 queue.extend(there);
             }
             // Sorting doubles the memory.
-            if self.is_too_much((self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64)
-            {
+            if self.exceeds_memory_limit(
+                (self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64,
+            ) {
                 return Ok(None);
             }
         }
@@ -350,21 +351,21 @@ impl Search<'_> {
     ) {
         let words = self.view.packing.words;
         let kernel = self.native.as_ref().map(|native| &native.kernel);
-        let swift = kernel.and_then(|kernel| {
+        let expand_native = kernel.and_then(|kernel| {
             with_words!(
                 words,
                 W,
-                self.swift_moves::<W>(kernel, states, spontaneous, worker, each)
+                self.native_moves::<W>(kernel, states, spontaneous, worker, each)
             )
         });
-        if swift.is_none() {
+        if expand_native.is_none() {
             for &state in states {
-                self.plain_moves(state as usize, spontaneous, worker, each);
+                self.interpreted_moves(state as usize, spontaneous, worker, each);
             }
         }
     }
 
-    fn plain_moves(
+    fn interpreted_moves(
         &self,
         state: usize,
         spontaneous: bool,
@@ -381,7 +382,7 @@ impl Search<'_> {
     }
 
     /// As [`Search::moves`], by machine code, in batches.
-    fn swift_moves<const W: usize>(
+    fn native_moves<const W: usize>(
         &self,
         kernel: &Kernel,
         states: &[u32],
@@ -436,7 +437,7 @@ impl Search<'_> {
                 Err(Plain) => {
                     children.truncate(before);
                     look_up(&mut children, &mut parents, each);
-                    self.plain_moves(state, spontaneous, worker, each);
+                    self.interpreted_moves(state, spontaneous, worker, each);
                 }
             }
             if children.len() >= BATCH {

@@ -28,7 +28,10 @@ impl Search<'_> {
                     match worker.machine.run(entry) {
                         Ok(met) => worker.machine.covered[cover] = met,
                         Err(fault) => {
-                            return Verdict::Broken(Broken::Fault(fault), self.path(state))
+                            return Verdict::FailedCheck(
+                                FailedCheck::Fault(fault),
+                                self.path(state),
+                            )
                         }
                     }
                 }
@@ -49,7 +52,7 @@ impl Search<'_> {
                     },
                     _ => self.path(0),
                 };
-                Verdict::Broken(Broken::Uncovered(unmet), path)
+                Verdict::FailedCheck(FailedCheck::Uncovered(unmet), path)
             }
             true => Verdict::Holds,
         }

@@ -18,7 +18,7 @@ mod recent;
 mod walks;
 mod worker;
 
-use crate::compile::MOST_NODES;
+use crate::compile::MAX_NODES;
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
 use crate::native::{Effort, Guards, Kernel, Native};
@@ -26,7 +26,7 @@ use crate::program::Program;
 pub use crate::store::omission_bound;
 use crate::store::*;
 use crate::symmetry::Scratch;
-use crate::threads::side_by_side;
+use crate::threads::run_in_parallel;
 use crate::view::View;
 use batch::{Stop, Successors, Workspace};
 use checkpoint::Checkpoints;
@@ -36,7 +36,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-pub(crate) use walks::{walk, Plan, Walked};
+pub(crate) use walks::{walk, WalkParameters, Walked};
 use worker::{Event, Worker};
 
 /// Maximum parents per stretch; threads wait for each other after each stretch.
@@ -51,11 +51,11 @@ const STRETCH: usize = if cfg!(debug_assertions) {
 const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
 /// Number of known states from which machine code pays.
-const WORTH_COMPILING: usize = 1 << 11;
+const MIN_STATES_TO_COMPILE: usize = 1 << 11;
 
 /// Number of known states from which optimised machine code pays. Small in the development profile, so that tests use
 /// it.
-const WORTH_OPTIMISING: usize = if cfg!(debug_assertions) {
+const MIN_STATES_TO_OPTIMISE: usize = if cfg!(debug_assertions) {
     1 << 8
 } else {
     1 << 18
@@ -87,7 +87,7 @@ pub struct Options<'a> {
     /// Maximum size, in nodes, of a rule with separate code for each combination of its parameters' values; a larger
     /// rule has one piece of code for all. Models without undefined values ignore this limit.
     /// The report depends on the limit in one respect: independent parts are recognised only in separate code.
-    pub most_nodes: usize,
+    pub max_nodes: usize,
     /// Flag that another thread sets to stop the search soon.
     pub cancel: Option<&'a AtomicBool>,
     /// Counter of compilation time, in nanoseconds: preparation of the model before the search, and machine code during
@@ -99,7 +99,7 @@ pub struct Options<'a> {
     /// asks for it, when the search gives up, and when every state is known.
     /// A resumed search gives the report of an uninterrupted one, on any number of threads.
     /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
-    pub keeper: Option<&'a dyn CheckpointSink>,
+    pub checkpoint_sink: Option<&'a dyn CheckpointSink>,
 }
 
 impl Default for Options<'_> {
@@ -113,11 +113,11 @@ impl Default for Options<'_> {
             symmetry: true,
             hash_compaction: false,
             engine: Engine::Adaptive,
-            most_nodes: MOST_NODES,
+            max_nodes: MAX_NODES,
             cancel: None,
             compiling: None,
             progress: None,
-            keeper: None,
+            checkpoint_sink: None,
         }
     }
 }
@@ -227,12 +227,12 @@ pub(crate) struct Found {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Holds,
-    Broken(Broken, Path),
+    FailedCheck(FailedCheck, Path),
     Undecided(Reason),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Broken {
+pub(crate) enum FailedCheck {
     /// Index into the model's invariants.
     Invariant(u32),
     /// A rule, guard, invariant or start state could not be evaluated.
@@ -241,7 +241,7 @@ pub(crate) enum Broken {
     /// Dead end: no rule that is not spontaneous leads on, yet the state is not quiescent.
     /// The number counts the states from which no quiescent state is reachable.
     DeadEnd(u64),
-    /// Livelock: rules lead on, but never to a quiescent state. The number is that of [`Broken::DeadEnd`].
+    /// Livelock: rules lead on, but never to a quiescent state. The number is that of [`FailedCheck::DeadEnd`].
     Livelock(u64),
     /// Indices of the covers that no run reaches.
     Uncovered(Vec<u32>),
@@ -259,7 +259,7 @@ pub(crate) fn search(
     component: usize,
     options: &Options,
 ) -> Result<Found, CheckpointError> {
-    let keeper = options.keeper.filter(|_| !options.hash_compaction);
+    let checkpoint_sink = options.checkpoint_sink.filter(|_| !options.hash_compaction);
     let guards = match options.engine {
         // The interpreter, oracle of the other engines, evaluates every guard itself.
         Engine::Interpreter => None,
@@ -281,7 +281,8 @@ pub(crate) fn search(
         levels: [0; 4],
         unfinished: 0,
         resumed: 0,
-        checkpoints: keeper.map(|keeper| Checkpoints::new(keeper, component, program, view)),
+        checkpoints: checkpoint_sink
+            .map(|checkpoint_sink| Checkpoints::new(checkpoint_sink, component, program, view)),
         began: Instant::now(),
         told: Instant::now(),
         deadlocks: [None; 2],
@@ -374,7 +375,7 @@ impl Search<'_> {
     /// Visits all states. Returns a verdict if it stops early.
     fn visit(&mut self) -> Result<Option<Verdict>, CheckpointError> {
         let threads = self.options.threads.max(1);
-        if self.store.len() as u64 > self.most_states() {
+        if self.store.len() as u64 > self.state_limit() {
             return Ok(Some(Verdict::Undecided(Reason::MaxStates)));
         }
         while self.next < self.store.len() {
@@ -432,13 +433,13 @@ impl Search<'_> {
     /// Requests machine code once it pays.
     fn compile(&mut self) {
         let from = match self.options.engine {
-            Engine::Adaptive => WORTH_COMPILING,
+            Engine::Adaptive => MIN_STATES_TO_COMPILE,
             Engine::Interpreter => usize::MAX,
             Engine::Native => 0,
         };
         let effort = match self.store.len() {
             known if known < from => return,
-            known if known < WORTH_OPTIMISING => Effort::Quick,
+            known if known < MIN_STATES_TO_OPTIMISE => Effort::Quick,
             _ => Effort::Thorough,
         };
         if self.asked < Some(effort) {
@@ -463,17 +464,17 @@ impl Search<'_> {
                 rules: Vec::new(),
             };
             if start % 4096 == 4095 {
-                let full = self.store.len() as u64 > self.most_states();
+                let full = self.store.len() as u64 > self.state_limit();
                 let reason = full.then_some(Reason::MaxStates).or_else(|| self.limit());
                 if let Some(reason) = reason {
                     return Some(Verdict::Undecided(reason));
                 }
             }
             let begun = worker.machine.start(start);
-            match begun.and_then(|begun| Ok(begun && worker.machine.assumed()?)) {
+            match begun.and_then(|begun| Ok(begun && worker.machine.satisfies_assumptions()?)) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                Err(fault) => return Some(Verdict::Broken(Broken::Fault(fault), path)),
+                Err(fault) => return Some(Verdict::FailedCheck(FailedCheck::Fault(fault), path)),
             }
             worker.pack_child();
             let hash = hash(&worker.child);
@@ -481,7 +482,7 @@ impl Search<'_> {
             self.store.enter(hash, &worker.child, 0, || true);
             if self.store.len() > before {
                 if let Some(broken) = worker.broken_invariant() {
-                    return Some(Verdict::Broken(broken, path));
+                    return Some(Verdict::FailedCheck(broken, path));
                 }
             }
         }
@@ -514,11 +515,11 @@ impl Search<'_> {
             .is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
-    fn most_states(&self) -> u64 {
+    fn state_limit(&self) -> u64 {
         self.options
             .max_states
-            .unwrap_or(MOST_STATES)
-            .min(MOST_STATES)
+            .unwrap_or(MAX_STATES)
+            .min(MAX_STATES)
     }
 
     fn tell(&mut self, phase: Phase) {
@@ -553,7 +554,7 @@ impl Search<'_> {
     /// Expands the states from `next` to `end` with one thread.
     fn alone(&mut self, end: usize) -> Option<Verdict> {
         while self.next < end {
-            let plain = match self.swift(end) {
+            let plain = match self.expand_native(end) {
                 Ok(()) => return None,
                 Err(Stop::Interrupted(state)) => {
                     self.next = state;
@@ -575,18 +576,18 @@ impl Search<'_> {
     }
 
     /// Expands the states from `next` to `end` by machine code.
-    fn swift(&mut self, end: usize) -> Result<(), Stop> {
+    fn expand_native(&mut self, end: usize) -> Result<(), Stop> {
         match self.store.states.compacted() {
-            true => self.swift_as::<Compact>(end),
-            false => self.swift_as::<FullStates>(end),
+            true => self.expand_native_with::<Compact>(end),
+            false => self.expand_native_with::<FullStates>(end),
         }
     }
 
-    fn swift_as<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
+    fn expand_native_with<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
         let Some(native) = &self.native else {
             return Err(Stop::NoMachineCode);
         };
-        let most = self.most_states();
+        let most = self.state_limit();
         let mut alone = SerialExpansion {
             kept: PhantomData::<K>,
             store: &mut self.store,
@@ -596,7 +597,7 @@ impl Search<'_> {
             transitions: 0,
             cancel: self.options.cancel,
         };
-        let result = batch::swift(
+        let result = batch::expand_native(
             &native.kernel,
             self.next,
             self.view,
@@ -611,7 +612,7 @@ impl Search<'_> {
     fn plain(&mut self, end: usize) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
         worker.guards = self.guards;
-        let most = self.most_states();
+        let most = self.state_limit();
         for state in self.next..end {
             if state % 256 == 0 && self.cancelled() {
                 self.next = state;
@@ -657,11 +658,15 @@ impl Search<'_> {
     /// Handles a state without moves: records it, or returns the verdict.
     fn stuck(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
         match worker.deadlock() {
-            Err(fault) => Some(Verdict::Broken(Broken::Fault(fault), self.path(state))),
+            Err(fault) => Some(Verdict::FailedCheck(
+                FailedCheck::Fault(fault),
+                self.path(state),
+            )),
             Ok(None) => None,
-            Ok(Some(_)) if self.view.stop_at_deadlock => {
-                Some(Verdict::Broken(Broken::Deadlock, self.path(state)))
-            }
+            Ok(Some(_)) if self.view.stop_at_deadlock => Some(Verdict::FailedCheck(
+                FailedCheck::Deadlock,
+                self.path(state),
+            )),
             Ok(Some(quiescent)) => {
                 self.note_deadlock(state, quiescent);
                 None
@@ -701,7 +706,7 @@ struct SerialExpansion<'a, K> {
 }
 
 impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
-    type Kept = K;
+    type Policy = K;
 
     #[inline(always)]
     fn store(&self) -> &Store {

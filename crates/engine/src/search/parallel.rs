@@ -5,7 +5,7 @@
 //! After the last chunk, the candidates get their numbers in the order of their parents, and are stored.
 //! If a violation or limit is found, all candidates are discarded, and one thread repeats the stretch.
 
-use super::batch::{swift, Successors, Workspace};
+use super::batch::{expand_native, Successors, Workspace};
 use super::candidates::{Candidates, Numbers, SLAB};
 use super::*;
 use crate::native::Kernel;
@@ -66,7 +66,7 @@ struct Chunk {
 }
 
 /// Results of one thread.
-struct Finds {
+struct ThreadResults {
     transitions: u64,
     chunks: Vec<Chunk>,
     /// Number of entries put into the table.
@@ -79,12 +79,12 @@ impl Search<'_> {
     pub(super) fn in_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
         let mut memory =
             (self.memory.take()).unwrap_or_else(|| Parallel::new(self.store.words(), threads));
-        let next = self.stretch_together(end, &mut memory);
+        let next = self.expand_stretch_parallel(end, &mut memory);
         self.memory = Some(memory);
         next
     }
 
-    fn stretch_together(&mut self, end: usize, memory: &mut Parallel) -> Option<usize> {
+    fn expand_stretch_parallel(&mut self, end: usize, memory: &mut Parallel) -> Option<usize> {
         let Parallel {
             candidates,
             team,
@@ -109,7 +109,7 @@ impl Search<'_> {
         let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
             .map(|_| AtomicUsize::new(0))
             .collect();
-        let all = All {
+        let all = SharedSearchData {
             store: &self.store,
             kernel: self.native.as_ref().map(|native| &native.kernel),
             guards: self.guards,
@@ -124,7 +124,7 @@ impl Search<'_> {
         };
         let (program, view) = (self.program, self.view);
         let share = (self.store.table.left() / threads).saturating_sub(SLAB);
-        let finds = team.side_by_side(own.iter_mut().collect(), |own| {
+        let finds = team.run_in_parallel(own.iter_mut().collect(), |own| {
             match all.store.states.compacted() {
                 true => all.run::<Compact>(program, view, own, share),
                 false => all.run::<FullStates>(program, view, own, share),
@@ -149,7 +149,7 @@ impl Search<'_> {
             true => 0,
             false => chunks.iter().map(|(_, chunk)| count(chunk)).sum(),
         };
-        if failed || (self.store.len() + new) as u64 > self.most_states() {
+        if failed || (self.store.len() + new) as u64 > self.state_limit() {
             for own in own {
                 for found in &own.found {
                     self.store.table.clear(found.place);
@@ -170,13 +170,13 @@ impl Search<'_> {
         for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.stuck) {
             self.note_deadlock(state, quiescent);
         }
-        self.store_found(first, chunks, count, own, candidates, team);
+        self.store_candidates(first, chunks, count, own, candidates, team);
         Some(next)
     }
 
     /// Stores the new states in the order of their parents. Each chunk comes with the thread that expanded it; `count`
     /// returns the number of its candidates that no earlier parent has taken over.
-    fn store_found(
+    fn store_candidates(
         &mut self,
         first: usize,
         chunks: Vec<(usize, &Chunk)>,
@@ -200,7 +200,7 @@ impl Search<'_> {
         }
         let words = self.view.packing.words;
         let known = &*genealogy;
-        let families = team.side_by_side(work, |(found, chunks)| {
+        let families = team.run_in_parallel(work, |(found, chunks)| {
             let mut state = vec![0; words];
             let mut store = |(chunk, mut room, mut number): (&Chunk, Reservation, u32)| {
                 // Parents count from one in a genealogy.
@@ -217,7 +217,7 @@ impl Search<'_> {
                     candidates.read(found.entry, &mut state);
                     room.push(&state);
                     table.replace(found.place, number);
-                    family.birth((first + found.parent as usize) as u64 + 1);
+                    family.append_child((first + found.parent as usize) as u64 + 1);
                     number += 1;
                 }
                 family
@@ -236,7 +236,7 @@ impl Search<'_> {
 }
 
 /// Data shared by the threads.
-struct All<'a> {
+struct SharedSearchData<'a> {
     store: &'a Store,
     kernel: Option<&'a Kernel>,
     /// See [`Worker::guards`].
@@ -256,14 +256,14 @@ struct All<'a> {
     cancel: Option<&'a AtomicBool>,
 }
 
-impl All<'_> {
+impl SharedSearchData<'_> {
     fn run<K: StorePolicy>(
         &self,
         program: &Program,
         view: &View,
         own: &mut ThreadState,
         share: usize,
-    ) -> Finds {
+    ) -> ThreadResults {
         let ThreadState {
             workspace,
             numbers,
@@ -279,7 +279,7 @@ impl All<'_> {
             numbers,
             found,
             done: 0,
-            finds: Finds {
+            finds: ThreadResults {
                 transitions: 0,
                 chunks: Vec::new(),
                 entered: 0,
@@ -305,7 +305,7 @@ impl All<'_> {
 /// State of one thread.
 struct Thread<'a, K> {
     kept: PhantomData<K>,
-    all: &'a All<'a>,
+    all: &'a SharedSearchData<'a>,
     /// Interpreter that judges invariants if no machine code exists.
     judge: Worker<'a>,
     /// Number of entries it may put into the table before the table counts as full.
@@ -314,7 +314,7 @@ struct Thread<'a, K> {
     found: &'a mut Vec<Found>,
     /// Number of its completed chunks; later ones are in progress.
     done: usize,
-    finds: Finds,
+    finds: ThreadResults,
 }
 
 impl<K: StorePolicy> Thread<'_, K> {
@@ -323,7 +323,7 @@ impl<K: StorePolicy> Thread<'_, K> {
         let mut from = self.all.first;
         loop {
             let plain = match (self.all.kernel)
-                .map(|kernel| swift(kernel, from, worker.view, workspace, self))
+                .map(|kernel| expand_native(kernel, from, worker.view, workspace, self))
             {
                 Some(Ok(())) => return true,
                 Some(Err(Stop::Interrupted(_))) => return false,
@@ -349,7 +349,7 @@ impl<K: StorePolicy> Thread<'_, K> {
             match self.enter(hash(&worker.child), &worker.child, state) {
                 true => Ok(()),
                 // Any error ends the expansion.
-                false => Err(Broken::Deadlock),
+                false => Err(FailedCheck::Deadlock),
             }
         });
         let Ok(expansion) = result else { return false };
@@ -381,7 +381,7 @@ impl<K: StorePolicy> Thread<'_, K> {
 }
 
 impl<K: StorePolicy> Successors for Thread<'_, K> {
-    type Kept = K;
+    type Policy = K;
 
     #[inline(always)]
     fn store(&self) -> &Store {
@@ -414,7 +414,7 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
 
     #[inline(always)]
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
-        let All {
+        let SharedSearchData {
             store,
             candidates,
             failed,

@@ -16,7 +16,7 @@ impl Search<'_> {
             event = there.err().unwrap_or(event);
         }
         path.rules.extend(event.rule);
-        Verdict::Broken(event.what, path)
+        Verdict::FailedCheck(event.what, path)
     }
 
     /// The path on which a state was first found, or a path to another state of its orbit.
@@ -54,7 +54,7 @@ impl Search<'_> {
                 packing.pack(&worker.machine.frame, &mut worker.child);
                 taken = Some(rule);
                 // Found: any error ends the expansion.
-                Err(Broken::Deadlock)
+                Err(FailedCheck::Deadlock)
             });
             path.rules.extend(taken);
             let child = std::mem::take(&mut worker.child);
@@ -86,7 +86,7 @@ impl Search<'_> {
                 None => {
                     for start in 0..self.program.start_count() {
                         let begun = worker.machine.start(start) == Ok(true);
-                        if begun && worker.machine.assumed() == Ok(true) {
+                        if begun && worker.machine.satisfies_assumptions() == Ok(true) {
                             worker.pack_child();
                             if self.store.is(number, &worker.child) {
                                 break;
@@ -101,7 +101,7 @@ impl Search<'_> {
                     let _ = worker.expand(true, |worker, _| {
                         match self.store.is(number, &worker.child) {
                             // Found: any error ends the expansion.
-                            true => Err(Broken::Deadlock),
+                            true => Err(FailedCheck::Deadlock),
                             false => Ok(()),
                         }
                     });

@@ -15,11 +15,11 @@ const BYTES: usize = if cfg!(debug_assertions) {
 
 /// Direct-mapped cache of states. Each state was entered, or is about to be entered.
 #[derive(Default)]
-pub(super) struct Recent {
+pub(super) struct RecentStates {
     words: Vec<u64>,
 }
 
-impl Recent {
+impl RecentStates {
     /// Empties the cache. Every place then holds `known`, a state that has been entered.
     pub fn start(&mut self, known: &[u64]) {
         let places = (BYTES / 8 / known.len().max(1)).max(1);
@@ -31,7 +31,7 @@ impl Recent {
         }
     }
 
-    /// Empties the cache; [`Recent::start`] must follow before the next use.
+    /// Empties the cache; [`RecentStates::start`] must follow before the next use.
     pub fn forget(&mut self) {
         self.words.clear();
     }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn cache_reports_only_inserted_states() {
-        let mut recent = Recent::default();
+        let mut recent = RecentStates::default();
         recent.start(&[7, 7]);
         assert!(recent.knows(hash(&[7, 7]), &[7, 7], 2));
         let mut told = std::collections::BTreeSet::from([[7, 7]]);

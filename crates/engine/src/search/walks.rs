@@ -13,14 +13,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// Maximum number of states stored for the count of distinct states; further ones are not counted.
-const MOST_TOLD_APART: usize = 1 << 22;
+const MAX_COUNTED_STATES: usize = 1 << 22;
 
 /// Walks of each thread between two merges of results.
 const ROUND: usize = 4;
 
 /// Parameters of the walks.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct WalkParameters {
     pub seed: u64,
     /// Steps of all walks together; the walk that reaches this total is the last.
     pub steps: u64,
@@ -59,16 +59,21 @@ struct Walk {
 }
 
 /// A possible step from the current state.
-struct Next {
+struct PossibleStep {
     rule: u32,
     /// Position of its state in [`Walker::states`], in words.
     at: usize,
 }
 
 /// Walks until the total of steps is reached, or a violation is found.
-pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Options) -> Walked {
+pub(crate) fn walk(
+    program: &Program,
+    view: &View,
+    plan: &WalkParameters,
+    options: &Options,
+) -> Walked {
     let frame = Worker::new(program, view).machine.frame;
-    let effort = match plan.steps < WORTH_OPTIMISING as u64 {
+    let effort = match plan.steps < MIN_STATES_TO_OPTIMISE as u64 {
         true => Effort::Quick,
         false => Effort::Thorough,
     };
@@ -85,7 +90,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
         plan: *plan,
         cancel: options.cancel,
         fired: FxHashSet::default(),
-        nexts: Vec::new(),
+        possible_steps: Vec::new(),
         states: Vec::new(),
     });
     let mut walkers: Vec<Walker> = walkers.collect();
@@ -106,7 +111,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
     'rounds: while spent < plan.steps {
         let first = walked.walks;
         let shares: Vec<(usize, &mut Walker)> = walkers.iter_mut().enumerate().collect();
-        let round = side_by_side(shares, |(share, walker)| {
+        let round = run_in_parallel(shares, |(share, walker)| {
             let numbers = (0..ROUND).map(|i| first + (i * threads + share) as u64);
             let walks = numbers.map(|number| {
                 let walk = walker.walk(number);
@@ -130,14 +135,14 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
             walked.longest = walked.longest.max(steps);
             walked.fired.extend(fired);
             for hash in walk.hashes {
-                match seen.len() < MOST_TOLD_APART {
+                match seen.len() < MAX_COUNTED_STATES {
                     true => _ = seen.insert(hash),
                     false => walked.counted &= seen.contains(&hash),
                 }
             }
             if let Some(event) = walk.broken {
                 let path = walkers[0].shortened(walk.path, event.rule);
-                walked.verdict = Verdict::Broken(event.what, path);
+                walked.verdict = Verdict::FailedCheck(event.what, path);
                 break 'rounds;
             }
             // A walk without a start state counts as one step, so that the loop terminates.
@@ -173,11 +178,11 @@ fn memory(seen: &FxHashSet<u64>) -> u64 {
 }
 
 /// Pseudo-random numbers from a seed (SplitMix64).
-struct Chance(u64);
+struct SplitMix64(u64);
 
-impl Chance {
-    fn of(seed: u64, number: u64) -> Chance {
-        Chance(hash(&[seed, number]))
+impl SplitMix64 {
+    fn of(seed: u64, number: u64) -> SplitMix64 {
+        SplitMix64(hash(&[seed, number]))
     }
 
     /// A number below a bound. Each is equally likely up to a bias of one in 2^32.
@@ -195,18 +200,18 @@ impl Chance {
 struct Walker<'a> {
     worker: Worker<'a>,
     kernel: Option<&'a Kernel>,
-    plan: Plan,
+    plan: WalkParameters,
     cancel: Option<&'a AtomicBool>,
     /// Numbers of the rules that led to a different state in the current walk.
     fired: FxHashSet<u32>,
     /// Possible steps from the current state, and the states they lead to.
-    nexts: Vec<Next>,
+    possible_steps: Vec<PossibleStep>,
     states: Vec<u64>,
 }
 
 impl Walker<'_> {
     fn walk(&mut self, number: u64) -> Walk {
-        let mut chance = Chance::of(self.plan.seed, number);
+        let mut chance = SplitMix64::of(self.plan.seed, number);
         let mut walk = Walk {
             path: Path::default(),
             broken: None,
@@ -224,9 +229,9 @@ impl Walker<'_> {
             }
             match self.expand(&mut walk.transitions) {
                 Err(event) => walk.broken = Some(event),
-                Ok(()) if self.nexts.is_empty() => break,
+                Ok(()) if self.possible_steps.is_empty() => break,
                 Ok(()) => {
-                    let next = &self.nexts[chance.below(self.nexts.len())];
+                    let next = &self.possible_steps[chance.below(self.possible_steps.len())];
                     let words = self.worker.parent.len();
                     let state = &self.states[next.at..next.at + words];
                     self.worker.parent.copy_from_slice(state);
@@ -239,19 +244,19 @@ impl Walker<'_> {
     }
 
     /// Moves to a random start state. Returns false if no start state exists.
-    fn begin(&mut self, chance: &mut Chance, walk: &mut Walk) -> Result<bool, Event> {
+    fn begin(&mut self, chance: &mut SplitMix64, walk: &mut Walk) -> Result<bool, Event> {
         let starts = self.worker.program.start_count();
         let first = chance.below(starts.max(1) as usize) as u32;
-        self.nexts.clear();
+        self.possible_steps.clear();
         for start in (first..starts).chain(0..first) {
             let machine = &mut self.worker.machine;
             let begun = machine.start(start);
             let fault = |fault| Event {
                 rule: None,
-                what: Broken::Fault(fault),
+                what: FailedCheck::Fault(fault),
             };
             walk.path.start = start;
-            if !(begun.map_err(fault)? && machine.assumed().map_err(fault)?) {
+            if !(begun.map_err(fault)? && machine.satisfies_assumptions().map_err(fault)?) {
                 continue;
             }
             if let Some(what) = self.worker.broken_invariant() {
@@ -270,7 +275,7 @@ impl Walker<'_> {
     fn expand(&mut self, transitions: &mut u64) -> Result<(), Event> {
         if let Some(kernel) = self.kernel {
             let words = self.worker.parent.len();
-            let fired = with_words!(words, W, self.swift::<W>(kernel));
+            let fired = with_words!(words, W, self.expand_native::<W>(kernel));
             if let Some(Some(fired)) = fired {
                 *transitions += fired;
                 return Ok(());
@@ -280,12 +285,12 @@ impl Walker<'_> {
     }
 
     /// As [`Walker::expand`], by machine code. Returns `None` if the interpreter has to judge the state.
-    fn swift<const W: usize>(&mut self, kernel: &Kernel) -> Option<u64> {
+    fn expand_native<const W: usize>(&mut self, kernel: &Kernel) -> Option<u64> {
         let words = self.worker.parent.len();
         // Words beyond the packed state stay zero.
         let mut parent = [0; W];
         parent[..words].copy_from_slice(&self.worker.parent);
-        self.nexts.clear();
+        self.possible_steps.clear();
         self.states.clear();
         let mut fine = true;
         let (program, view) = (self.worker.program, self.worker.view);
@@ -293,13 +298,14 @@ impl Walker<'_> {
             fine &= kernel.fine(child);
             let rule = program.rules[view.rules[instance] as usize].number + beyond;
             let at = self.states.len();
-            self.nexts.push(Next { rule, at });
+            self.possible_steps.push(PossibleStep { rule, at });
             self.states.extend_from_slice(&child[..words]);
         });
         match fired {
-            Ok(fired) if fine && !self.nexts.is_empty() => {
+            Ok(fired) if fine && !self.possible_steps.is_empty() => {
                 // If the interpreter repeats the state, it records the rules itself.
-                self.fired.extend(self.nexts.iter().map(|next| next.rule));
+                self.fired
+                    .extend(self.possible_steps.iter().map(|next| next.rule));
                 Some(fired.transitions)
             }
             _ => None,
@@ -313,8 +319,9 @@ impl Walker<'_> {
             .view
             .packing
             .unpack(&worker.parent, &mut worker.machine.frame);
-        let (nexts, states, fired) = (&mut self.nexts, &mut self.states, &mut self.fired);
-        nexts.clear();
+        let (possible_steps, states, fired) =
+            (&mut self.possible_steps, &mut self.states, &mut self.fired);
+        possible_steps.clear();
         states.clear();
         let expansion = worker.expand(true, |worker, rule| {
             fired.insert(rule);
@@ -322,7 +329,7 @@ impl Walker<'_> {
                 return Err(broken);
             }
             let at = states.len();
-            nexts.push(Next { rule, at });
+            possible_steps.push(PossibleStep { rule, at });
             states.extend_from_slice(&worker.child);
             Ok(())
         })?;
@@ -331,8 +338,8 @@ impl Walker<'_> {
             return Ok(());
         }
         let what = match worker.deadlock() {
-            Err(fault) => Broken::Fault(fault),
-            Ok(Some(_)) => Broken::Deadlock,
+            Err(fault) => FailedCheck::Fault(fault),
+            Ok(Some(_)) => FailedCheck::Deadlock,
             Ok(None) => return Ok(()),
         };
         Err(Event { rule: None, what })
@@ -341,14 +348,14 @@ impl Walker<'_> {
     /// Shortest path from the start to the end of `path` through states of `path` only, followed by the rule `last`
     /// that violates a property.
     fn shortened(&mut self, path: Path, last: Option<u32>) -> Path {
-        let rules = self.short_cut(&path).unwrap_or(path.rules);
+        let rules = self.shortest_rule_sequence(&path).unwrap_or(path.rules);
         Path {
             start: path.start,
             rules: rules.into_iter().chain(last).collect(),
         }
     }
 
-    fn short_cut(&mut self, path: &Path) -> Option<Vec<u32>> {
+    fn shortest_rule_sequence(&mut self, path: &Path) -> Option<Vec<u32>> {
         let worker = &mut self.worker;
         let packing = &worker.view.packing;
         worker.machine.start(path.start).ok()?;

@@ -7,7 +7,7 @@ use crate::program::Instance;
 pub(super) struct Event {
     /// The rule that was tried; `None` for the state itself.
     pub rule: Option<u32>,
-    pub what: Broken,
+    pub what: FailedCheck,
 }
 
 /// Result of the expansion of a state.
@@ -67,12 +67,12 @@ impl<'a> Worker<'a> {
     }
 
     /// First invariant that the frame's state violates, if any.
-    pub fn broken_invariant(&mut self) -> Option<Broken> {
+    pub fn broken_invariant(&mut self) -> Option<FailedCheck> {
         for claim in &self.view.invariants {
             match self.machine.run(claim.entry) {
                 Ok(true) => {}
-                Ok(false) => return Some(Broken::Invariant(claim.invariant)),
-                Err(fault) => return Some(Broken::Fault(fault)),
+                Ok(false) => return Some(FailedCheck::Invariant(claim.invariant)),
+                Err(fault) => return Some(FailedCheck::Fault(fault)),
             }
         }
         None
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
     pub fn expand(
         &mut self,
         spontaneous: bool,
-        mut reach: impl FnMut(&mut Self, u32) -> Result<(), Broken>,
+        mut reach: impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
     ) -> Result<Expansion, Event> {
         let mut expansion = Expansion {
             transitions: 0,
@@ -138,7 +138,7 @@ impl<'a> Worker<'a> {
                 };
                 let next = next.map_err(|(number, fault)| Event {
                     rule: Some(number),
-                    what: Broken::Fault(fault),
+                    what: FailedCheck::Fault(fault),
                 })?;
                 let Some(number) = next else {
                     break;
@@ -156,7 +156,7 @@ impl<'a> Worker<'a> {
             // One state of the orbit has a move, and another has none.
             Some((rule, fault)) if !expansion.moves && judged => Err(Event {
                 rule: Some(rule),
-                what: Broken::Fault(fault),
+                what: FailedCheck::Fault(fault),
             }),
             _ => Ok(expansion),
         }
@@ -169,14 +169,14 @@ impl<'a> Worker<'a> {
         rule: &Instance,
         number: u32,
         expansion: &mut Expansion,
-        reach: &mut impl FnMut(&mut Self, u32) -> Result<(), Broken>,
+        reach: &mut impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
     ) -> Result<(), Event> {
         let view = self.view;
         let broken = |what| Event {
             rule: Some(number),
             what,
         };
-        let fault = |fault| broken(Broken::Fault(fault));
+        let fault = |fault| broken(FailedCheck::Fault(fault));
         if !self.machine.fire(rule, number).map_err(fault)? {
             self.machine.undo();
             return Ok(());
@@ -193,7 +193,7 @@ impl<'a> Worker<'a> {
         }
         if self.child != self.parent {
             expansion.moves |= self.machine.move_by_order.is_none();
-            if self.machine.assumed().map_err(fault)? {
+            if self.machine.satisfies_assumptions().map_err(fault)? {
                 self.canonicalise_child();
                 reach(self, number).map_err(broken)?;
             }

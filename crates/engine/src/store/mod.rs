@@ -16,7 +16,7 @@ pub use signature::omission_bound;
 pub(crate) use table::*;
 
 /// Maximum number of states that can be numbered.
-pub(crate) const MOST_STATES: u64 = CANDIDATE as u64;
+pub(crate) const MAX_STATES: u64 = CANDIDATE as u64;
 
 /// All states reached so far, numbered from 0 in the order in which a search with one thread finds them.
 pub(crate) struct Store {
@@ -36,7 +36,7 @@ pub(crate) struct States {
     bytes: Vec<u8>,
     count: usize,
     /// Complete states, with hash compaction; the other fields except `words` then describe signatures.
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<UnexpandedStates>>,
 }
 
 /// Storage policy as a type, so that code for each successor is specialised.
@@ -59,7 +59,7 @@ impl StorePolicy for Compact {
 }
 
 /// Complete states that are not expanded yet.
-struct Waiting {
+struct UnexpandedStates {
     /// Number of the first state in `states`.
     first: usize,
     states: States,
@@ -67,7 +67,7 @@ struct Waiting {
     most: usize,
 }
 
-static ALONE: Team = Team::ALONE;
+static SINGLE_THREAD: Team = Team::SINGLE_THREAD;
 
 /// Growth of the buffer in bytes.
 const STEP: usize = 1 << 16;
@@ -95,7 +95,7 @@ impl States {
             last: u64::MAX,
             bytes: vec![0; 8],
             count: 0,
-            waiting: Some(Box::new(Waiting {
+            waiting: Some(Box::new(UnexpandedStates {
                 first: 0,
                 states: States::new(packing),
                 most: 0,
@@ -181,7 +181,7 @@ impl States {
     fn push_words(&mut self, words: &[u64]) -> u32 {
         let at = self.count * self.stride;
         if at + 8 * words.len() + 8 > self.bytes.len() {
-            self.grow(at + 8 * words.len() + STEP, &ALONE);
+            self.grow(at + 8 * words.len() + STEP, &SINGLE_THREAD);
         }
         for (i, word) in words.iter().enumerate() {
             if let Some(bytes) = self.bytes[at + 8 * i..].first_chunk_mut() {
@@ -233,11 +233,11 @@ impl States {
     #[cold]
     fn grow(&mut self, bytes: usize, team: &Team) {
         let more = bytes - self.bytes.len();
-        pages::lengthen(&mut self.bytes, more, || 0, team);
+        pages::extend_pages(&mut self.bytes, more, || 0, team);
     }
 }
 
-impl Hashes for States {
+impl StateHashes for States {
     #[inline(always)]
     fn prefetch(&self, state: u32) {
         prefetch(
@@ -306,7 +306,7 @@ impl Reservation<'_> {
     }
 }
 
-impl Waiting {
+impl UnexpandedStates {
     fn most(&self) -> usize {
         self.most.max(self.states.count)
     }
@@ -371,7 +371,7 @@ impl Store {
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, &ALONE);
+        table.reserve(1, states, &SINGLE_THREAD);
         let Err(free) = table.find(hash, |state| states.is::<FullStates>(state as usize, words))
         else {
             return false;
@@ -382,7 +382,7 @@ impl Store {
 
     /// Enters a state unless it is stored. For a new state, calls `accept`; if that returns false, the state is not
     /// entered, and the result is false.
-    /// `parent` is as for [`ParentMap::birth`].
+    /// `parent` is as for [`ParentMap::append_child`].
     pub fn enter(
         &mut self,
         hash: u64,
@@ -406,13 +406,13 @@ impl Store {
         accept: impl FnOnce() -> bool,
     ) -> bool {
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, &ALONE);
+        table.reserve(1, states, &SINGLE_THREAD);
         if let Err(free) = table.find(hash, |state| states.is::<K>(state as usize, words)) {
             if !accept() {
                 return false;
             }
             table.fill(free, hash, states.push::<K>(words));
-            self.genealogy.birth(parent);
+            self.genealogy.append_child(parent);
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use crate::memory;
 use crate::threads::Team;
-use cohkit_base::memory::ask_for_large_pages;
+use cohkit_base::memory::request_huge_pages;
 use std::mem::MaybeUninit;
 
 /// Growth in bytes from which several threads pay.
@@ -11,7 +11,7 @@ const WORTH_THREADS: usize = 1 << 16;
 /// Appends `more` elements made by `make`. A team does this in parallel: the first write to a page requires its
 /// allocation, which takes much longer than the write.
 #[allow(unsafe_code)]
-pub(crate) fn lengthen<T: Send>(
+pub(crate) fn extend_pages<T: Send>(
     row: &mut Vec<T>,
     more: usize,
     make: impl Fn() -> T + Sync,
@@ -25,7 +25,7 @@ pub(crate) fn lengthen<T: Send>(
     let len = row.len() + more;
     let room = &mut row.spare_capacity_mut()[..more];
     let shares = room.chunks_mut(more.div_ceil(threads).max(1)).collect();
-    team.side_by_side(shares, |share: &mut [MaybeUninit<T>]| {
+    team.run_in_parallel(shares, |share: &mut [MaybeUninit<T>]| {
         for place in share {
             place.write(make());
         }
@@ -47,5 +47,5 @@ fn reserve<T>(row: &mut Vec<T>, more: usize) {
     if memory::attempt(|| row.try_reserve_exact(plenty)).is_err() {
         row.reserve_exact(more);
     }
-    ask_for_large_pages(row);
+    request_huge_pages(row);
 }

@@ -85,7 +85,7 @@ impl ParentMap {
 
     /// Appends a child of this parent: 0 for start states, else the parent's number plus one.
     #[inline(always)]
-    pub fn birth(&mut self, parent: u64) {
+    pub fn append_child(&mut self, parent: u64) {
         self.go_on(parent);
         self.push(0, 1);
     }
@@ -177,7 +177,7 @@ mod tests {
         let mut child = 0;
         for end in [3, 3, 64, 70, 71, 500] {
             while child < end {
-                genealogy.birth(parent(child));
+                genealogy.append_child(parent(child));
                 child += 1;
             }
             let (from, to) = (copy.len(), genealogy.len());
@@ -212,17 +212,17 @@ mod tests {
         let children = |parent: u64| (parent * parent / 7 + parent) % 5;
         for piece in [1, 3, 17, 64, 200] {
             let (mut whole, mut joined) = (ParentMap::default(), ParentMap::default());
-            whole.birth(0);
-            joined.birth(0);
+            whole.append_child(0);
+            joined.append_child(0);
             // A child that is recorded before the others of its parent.
-            whole.birth(1);
-            joined.birth(1);
+            whole.append_child(1);
+            joined.append_child(1);
             for first in (1..=400u64).step_by(piece) {
                 let mut part = joined.behind(first - 1);
                 for parent in first..(first + piece as u64).min(401) {
                     for _ in 0..children(parent) {
-                        whole.birth(parent);
-                        part.birth(parent);
+                        whole.append_child(parent);
+                        part.append_child(parent);
                     }
                 }
                 joined.append(&part);
@@ -238,7 +238,7 @@ mod tests {
         let parents: Vec<u64> = (0..1000u64)
             .map(|i| if i < 3 { 0 } else { i * i / 1500 + 1 })
             .collect();
-        parents.iter().for_each(|&p| genealogy.birth(p));
+        parents.iter().for_each(|&p| genealogy.append_child(p));
         for parent in 0..genealogy.parent + 2 {
             let children = parents.iter().filter(|&&p| p <= parent).count();
             assert_eq!(genealogy.children_before(parent), children as u64);

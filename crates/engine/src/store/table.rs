@@ -24,10 +24,10 @@ const LANES: usize = 12;
 
 /// Number of the lowest bits of a hash that entries do not store. With fewer, the others would not fit beside the
 /// number; with more, growth would read more states.
-const COARSE: u32 = 6;
+const UNSTORED_HASH_BITS: u32 = 6;
 
 /// Saturated distance of an entry from its first bucket: entries at this distance or farther are not distinguished.
-const FAR: usize = 3;
+const MAX_STORED_DISTANCE: usize = 3;
 
 /// Number of buckets whose states are prefetched together during growth.
 const GROUP: usize = 16;
@@ -36,7 +36,7 @@ const GROUP: usize = 16;
 const LAST: usize = 64;
 
 /// Number of buckets per thread from which another thread pays during growth.
-const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
+const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
 
 /// Entries are stored with all bits inverted, so that a free lane is zero.
 #[derive(Default)]
@@ -107,7 +107,7 @@ impl Bucket {
     #[inline(always)]
     fn marks(lane: usize, tag: u8, distance: usize) -> [u64; 2] {
         let tag = (tag as u64) << (8 * (lane % 8));
-        let distance = (distance.min(FAR) as u64) << (32 + 2 * lane);
+        let distance = (distance.min(MAX_STORED_DISTANCE) as u64) << (32 + 2 * lane);
         if lane < 8 {
             [tag, distance]
         } else {
@@ -223,7 +223,7 @@ impl Table {
     /// Bits of a hash that an entry stores.
     #[inline(always)]
     fn rest(&self, hash: u64) -> u32 {
-        ((hash as u32 >> COARSE) << self.bits) & !CANDIDATE
+        ((hash as u32 >> UNSTORED_HASH_BITS) << self.bits) & !CANDIDATE
     }
 
     /// Prefetches the first bucket of a hash.
@@ -357,7 +357,7 @@ impl Table {
     pub fn clear(&mut self, place: Place) {
         let bucket = &mut self.buckets[place.bucket as usize];
         let lane = place.lane as usize;
-        let marks = Bucket::marks(lane, u8::MAX, FAR);
+        let marks = Bucket::marks(lane, u8::MAX, MAX_STORED_DISTANCE);
         for (tags, mark) in bucket.tags.iter_mut().zip(marks) {
             *tags.get_mut() &= !mark;
         }
@@ -382,7 +382,7 @@ impl Table {
 
     /// Grows the table, if necessary, for `more` entries.
     #[inline(always)]
-    pub fn reserve(&mut self, more: usize, states: &(impl Hashes + Sync), team: &Team) {
+    pub fn reserve(&mut self, more: usize, states: &(impl StateHashes + Sync), team: &Team) {
         if self.count + more > room(self.buckets.len()) {
             self.grow(more, states, team);
         }
@@ -401,14 +401,14 @@ impl Table {
     }
 
     #[cold]
-    fn grow(&mut self, more: usize, states: &(impl Hashes + Sync), team: &Team) {
+    fn grow(&mut self, more: usize, states: &(impl StateHashes + Sync), team: &Team) {
         let before = self.buckets.len();
         let mut buckets = larger(before);
         while self.count + more > room(buckets) {
             buckets = larger(buckets);
         }
-        pages::lengthen(&mut self.buckets, buckets - before, Bucket::default, team);
-        let old = Old {
+        pages::extend_pages(&mut self.buckets, buckets - before, Bucket::default, team);
+        let old = OldLayout {
             buckets: before,
             bits: self.bits,
         };
@@ -422,7 +422,7 @@ impl Table {
                 true => 0,
                 false => (end * before).div_ceil(buckets),
             };
-            let threads = team.len().min((end - start).div_ceil(WORTH_A_THREAD));
+            let threads = team.len().min((end - start).div_ceil(MIN_ITEMS_PER_THREAD));
             let part = (end - start).div_ceil(threads);
             let parts = (start..end).step_by(part).map(|start| {
                 let part = start..end.min(start + part);
@@ -434,8 +434,8 @@ impl Table {
                 }
             });
             let table = &*self;
-            let left = team.side_by_side(parts.collect(), |(part, room)| {
-                table.move_up(&old, part, room, states)
+            let left = team.run_in_parallel(parts.collect(), |(part, room)| {
+                table.move_entries(&old, part, room, states)
             });
             late.extend(left.into_iter().flatten());
             end = start;
@@ -451,28 +451,39 @@ impl Table {
 
     /// A hash with the same tag and new first bucket as that of an entry's state, if its old position determines these.
     #[inline(always)]
-    fn recall(&self, old: &Old, home: &Home, tag: u64, kept: u32) -> Option<u64> {
+    fn recover_hash(
+        &self,
+        old: &OldLayout,
+        home: &BucketHashRange,
+        tag: u64,
+        kept: u32,
+    ) -> Option<u64> {
         // Hashes of the old bucket that agree with the stored bits.
         let mask = u64::from((CANDIDATE - 1) >> old.bits);
         let kept = u64::from(kept >> old.bits);
-        let (low, high) = (home.low >> COARSE, home.high >> COARSE);
+        let (low, high) = (
+            home.low >> UNSTORED_HASH_BITS,
+            home.high >> UNSTORED_HASH_BITS,
+        );
         let middle = low + (kept.wrapping_sub(low) & mask);
         if middle + mask < high {
             return None;
         }
-        let least = home.low.max(middle << COARSE);
-        let most = home.high.min((middle << COARSE) | ((1 << COARSE) - 1));
+        let least = home.low.max(middle << UNSTORED_HASH_BITS);
+        let most = home
+            .high
+            .min((middle << UNSTORED_HASH_BITS) | ((1 << UNSTORED_HASH_BITS) - 1));
         (self.first(least) == self.first(most)).then_some(tag << 32 | least)
     }
 
     /// Moves entries from some buckets to their new positions. Returns, with their hashes, those that belong outside
     /// the range `room`, or find no free lane in it.
-    fn move_up(
+    fn move_entries(
         &self,
-        old: &Old,
+        old: &OldLayout,
         part: Range<usize>,
         room: Range<usize>,
-        states: &impl Hashes,
+        states: &impl StateHashes,
     ) -> Vec<(u32, u64)> {
         let mut late = Vec::new();
         // Works in groups, so that the required states are prefetched together.
@@ -491,7 +502,8 @@ impl Table {
                     if lane == 8 {
                         tags = bucket.tags[1].load(Ordering::Relaxed);
                     }
-                    let (tag, distance) = (tags & 0xff, distances as usize % (FAR + 1));
+                    let (tag, distance) =
+                        (tags & 0xff, distances as usize % (MAX_STORED_DISTANCE + 1));
                     tags >>= 8;
                     distances >>= 2;
                     // Later lanes are free too.
@@ -499,9 +511,9 @@ impl Table {
                         break;
                     }
                     let hash = match distance {
-                        0 => self.recall(old, &home, tag, kept),
-                        FAR => None,
-                        _ => self.recall(old, &old.home_before(at, distance), tag, kept),
+                        0 => self.recover_hash(old, &home, tag, kept),
+                        MAX_STORED_DISTANCE => None,
+                        _ => self.recover_hash(old, &old.range_before(at, distance), tag, kept),
                     };
                     let number = kept & ((1 << old.bits) - 1);
                     if hash.is_none() {
@@ -552,7 +564,7 @@ impl Table {
 }
 
 /// Hashes that belong to a bucket: range of their lower halves.
-struct Home {
+struct BucketHashRange {
     low: u64,
     high: u64,
 }
@@ -574,21 +586,21 @@ impl Target {
 }
 
 /// Parameters of a table before it grows.
-struct Old {
+struct OldLayout {
     buckets: usize,
     bits: u32,
 }
 
-impl Old {
+impl OldLayout {
     #[inline(always)]
-    fn home(&self, bucket: usize) -> Home {
-        Home {
+    fn home(&self, bucket: usize) -> BucketHashRange {
+        BucketHashRange {
             low: place(bucket, self.buckets),
             high: place(bucket + 1, self.buckets) - 1,
         }
     }
 
-    fn home_before(&self, at: usize, distance: usize) -> Home {
+    fn range_before(&self, at: usize, distance: usize) -> BucketHashRange {
         self.home(match at.checked_sub(distance) {
             Some(bucket) => bucket,
             None => at + self.buckets - distance,
@@ -597,7 +609,7 @@ impl Old {
 }
 
 /// Access to the hashes of the states that entries refer to.
-pub(crate) trait Hashes {
+pub(crate) trait StateHashes {
     /// Prefetches the data of the hash.
     fn prefetch(&self, entry: u32);
     /// Hash of an entry's state.
@@ -611,7 +623,7 @@ mod tests {
     /// States that equal their entries.
     struct Numbers;
 
-    impl Hashes for Numbers {
+    impl StateHashes for Numbers {
         fn prefetch(&self, _: u32) {}
 
         fn hash(&self, entry: u32) -> u64 {
@@ -647,7 +659,7 @@ mod tests {
         #[derive(Default)]
         struct Read(AtomicU32);
 
-        impl Hashes for Read {
+        impl StateHashes for Read {
             fn prefetch(&self, _: u32) {}
 
             fn hash(&self, entry: u32) -> u64 {
@@ -674,7 +686,7 @@ mod tests {
         const COUNT: u32 = 40_000;
         let mut table = Table::default();
         for n in 0..100 {
-            table.reserve(1, &Numbers, &Team::ALONE);
+            table.reserve(1, &Numbers, &Team::SINGLE_THREAD);
             let free = table.find(Numbers.hash(n), |entry| entry == n);
             table.fill(free.err().unwrap(), Numbers.hash(n), n);
         }
@@ -724,7 +736,7 @@ mod tests {
     #[test]
     fn a_full_table_takes_no_more() {
         let mut table = Table::default();
-        table.reserve(20, &Numbers, &Team::ALONE);
+        table.reserve(20, &Numbers, &Team::SINGLE_THREAD);
         let most = table.buckets.len() * LANES;
         let news = (0..3 * most as u32).filter(|&n| {
             matches!(

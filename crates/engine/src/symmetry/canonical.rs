@@ -208,11 +208,11 @@ fn runs(mut mask: u64) -> impl Iterator<Item = (u32, u64)> {
 
 /// Mixes the bits of a number.
 #[inline(always)]
-fn stir(code: u64) -> u64 {
-    (code ^ code >> 29).wrapping_mul(ODD)
+fn mix_bits(code: u64) -> u64 {
+    (code ^ code >> 29).wrapping_mul(HASH_MULTIPLIER)
 }
 
-const ODD: u64 = 0xa076_1d64_78bd_642f;
+const HASH_MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 
 impl Bits {
     #[inline(always)]
@@ -428,7 +428,7 @@ impl Layout {
             }
             self.read(words, s);
             s.found = false;
-            match self.arrows.is_empty() && self.alike(s) {
+            match self.arrows.is_empty() && self.all_ties_exchangeable(s) {
                 // Any order of tied elements gives the same image, so the current order is canonical if keys are
                 // sorted.
                 true if sorted => return,
@@ -510,7 +510,7 @@ impl Layout {
             for place in tie.clone() {
                 let element = s.levels[level].elements[place];
                 let mut known = 0..s.levels[level].different.len();
-                if !known.any(|i| self.exchangeable(s, s.levels[level].different[i], element)) {
+                if !known.any(|i| self.is_exchangeable(s, s.levels[level].different[i], element)) {
                     s.levels[level].different.push(element);
                 }
             }
@@ -535,13 +535,13 @@ impl Layout {
     }
 
     /// True if any two tied elements can be exchanged.
-    fn alike(&self, s: &Scratch) -> bool {
+    fn all_ties_exchangeable(&self, s: &Scratch) -> bool {
         let order = &s.levels[0];
         let mut pairs = order.elements.windows(2);
         pairs.all(|pair| {
             let [one, other] = [pair[0], pair[1]];
             let tied = order.ranks[one as usize] == order.ranks[other as usize];
-            !tied || self.exchangeable(s, one, other)
+            !tied || self.is_exchangeable(s, one, other)
         })
     }
 
@@ -607,7 +607,7 @@ impl Layout {
             for at in relation.clone() {
                 let code = self.code(at, s.values[at], s.held[at], ranks);
                 s.codes[at] = code;
-                whole = whole.wrapping_add(stir(code));
+                whole = whole.wrapping_add(mix_bits(code));
             }
             for at in relation.clone() {
                 let leaf = &self.leaves[at];
@@ -616,11 +616,11 @@ impl Layout {
                 for &(element, _) in &self.moves[leaf.moves.clone()] {
                     role += 2;
                     let signature = &mut s.signatures[element as usize];
-                    *signature = signature.wrapping_add(stir(code.wrapping_mul(role)));
+                    *signature = signature.wrapping_add(mix_bits(code.wrapping_mul(role)));
                 }
                 if s.held[at] != NONE {
                     let signature = &mut s.signatures[s.held[at] as usize];
-                    *signature = signature.wrapping_add(stir(code));
+                    *signature = signature.wrapping_add(mix_bits(code));
                 }
             }
         }
@@ -634,10 +634,10 @@ impl Layout {
             NONE => value ^ 1 << 32,
             element => u64::from(ranks[element as usize]),
         };
-        let mut code = leaf.seed.wrapping_add(held.wrapping_mul(ODD));
-        let mut weight = ODD;
+        let mut code = leaf.seed.wrapping_add(held.wrapping_mul(HASH_MULTIPLIER));
+        let mut weight = HASH_MULTIPLIER;
         for &(element, _) in &self.moves[leaf.moves.clone()] {
-            weight = weight.wrapping_mul(ODD);
+            weight = weight.wrapping_mul(HASH_MULTIPLIER);
             code = code.wrapping_add(u64::from(ranks[element as usize]).wrapping_mul(weight));
         }
         code
@@ -697,7 +697,7 @@ impl Layout {
     }
 
     /// True if exchanging two elements of a set leaves all leaves unchanged.
-    fn exchangeable(&self, s: &Scratch, one: u32, other: u32) -> bool {
+    fn is_exchangeable(&self, s: &Scratch, one: u32, other: u32) -> bool {
         let exchanged = |element: u32| match element {
             _ if element == one => other,
             _ if element == other => one,

@@ -11,12 +11,13 @@ impl Walk<'_> {
         let shared: Vec<&Access> = (round.accesses.iter())
             .filter(|a| !round.inside.contains(&a.spot.root))
             .collect();
-        let changes = shared.iter().any(|a| a.deed != Effect::Read);
+        let changes = shared.iter().any(|a| a.effect != Effect::Read);
         let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
         if let Some(first) = round.returns.first() {
             let same = match first {
                 Some(key) => {
-                    self.steady(key, round) && round.returns.iter().all(|r| r.as_ref() == Some(key))
+                    self.is_loop_invariant(key, round)
+                        && round.returns.iter().all(|r| r.as_ref() == Some(key))
                 }
                 None => false,
             };
@@ -36,14 +37,17 @@ impl Walk<'_> {
         let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
         for (i, a) in shared.iter().enumerate() {
             for b in &shared[i..] {
-                if a.deed == Effect::Read && b.deed == Effect::Read
-                    || self.agree(a, b, round)
+                if a.effect == Effect::Read && b.effect == Effect::Read
+                    || self.accesses_commute(a, b, round)
                     || !self.overlap(&a.spot, &b.spot)
                     || self.apart(a, b, round)
                 {
                     continue;
                 }
-                if self.settles(a, round) && self.settles(b, round) && a.spot == b.spot {
+                if self.is_checkable_at_run_time(a, round)
+                    && self.is_checkable_at_run_time(b, round)
+                    && a.spot == b.spot
+                {
                     let known = settled.iter().position(|s| *s.0 == a.spot);
                     let at = known.unwrap_or(settled.len());
                     if known.is_none() {
@@ -53,7 +57,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let (name, set) = (self.name(&a.spot), set(round.variable));
-                return Judgement::Bad(match (&a.deed, &b.deed) {
+                return Judgement::Bad(match (&a.effect, &b.effect) {
                     (Effect::Read, _) | (_, Effect::Read) => {
                         format!("what it does for one `{set}` is read for another in `{name}`")
                     }
@@ -74,14 +78,16 @@ impl Walk<'_> {
     }
 
     /// True if a run can check the stored values of an access for equality in all rounds.
-    pub(super) fn settles(&self, a: &Access, round: &Loop) -> bool {
-        let steady = |at: &PathStep| match at {
+    pub(super) fn is_checkable_at_run_time(&self, a: &Access, round: &Loop) -> bool {
+        let is_loop_invariant = |at: &PathStep| match at {
             PathStep::Field(_) => true,
-            PathStep::Index(key) => key.as_ref().is_some_and(|key| self.steady(key, round)),
+            PathStep::Index(key) => key
+                .as_ref()
+                .is_some_and(|key| self.is_loop_invariant(key, round)),
         };
-        matches!(a.deed, Effect::Same(_) | Effect::Write)
+        matches!(a.effect, Effect::Same(_) | Effect::Write)
             && a.calls == round.calls
-            && a.spot.path.iter().all(steady)
+            && a.spot.path.iter().all(is_loop_invariant)
             && self
                 .model
                 .bounds(self.model.type_of_place(&a.place))
@@ -89,15 +95,15 @@ impl Walk<'_> {
     }
 
     /// True if a value is the same in all rounds, provided that no round writes the variables it reads.
-    pub(super) fn steady(&self, key: &Key, round: &Loop) -> bool {
+    pub(super) fn is_loop_invariant(&self, key: &Key, round: &Loop) -> bool {
         !key.names.iter().any(|name| round.inside.contains(name))
     }
 
     /// True if two accesses to one place can be exchanged.
-    pub(super) fn agree(&self, a: &Access, b: &Access, round: &Loop) -> bool {
-        match (&a.deed, &b.deed) {
-            (Effect::Same(x), Effect::Same(y)) => x == y && self.steady(x, round),
-            (Effect::Count { up: x }, Effect::Count { up: y }) => x == y,
+    pub(super) fn accesses_commute(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        match (&a.effect, &b.effect) {
+            (Effect::Same(x), Effect::Same(y)) => x == y && self.is_loop_invariant(x, round),
+            (Effect::Count { is_increment: x }, Effect::Count { is_increment: y }) => x == y,
             (Effect::Join(x), Effect::Join(y)) => x == y,
             (Effect::Insert, Effect::Insert) => true,
             _ => false,
@@ -127,7 +133,7 @@ impl Walk<'_> {
         let own = Key::of(round.variable);
         let differ = |access: &Access, other: &Key| {
             let pair = |p: &(Key, Key)| p.0 == own && p.1 == *other || p.1 == own && p.0 == *other;
-            self.steady(other, round) && access.apart.iter().any(pair)
+            self.is_loop_invariant(other, round) && access.apart.iter().any(pair)
         };
         if a.spot.root != b.spot.root {
             return false;
@@ -142,8 +148,8 @@ impl Walk<'_> {
                 (true, true) => return true,
                 (true, false) if differ(a, y) => return true,
                 (false, true) if differ(b, x) => return true,
-                (true, false) if self.steady(y, round) => first.push(y),
-                (false, true) if self.steady(x, round) => second.push(x),
+                (true, false) if self.is_loop_invariant(y, round) => first.push(y),
+                (false, true) if self.is_loop_invariant(x, round) => second.push(x),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use super::*;
 
 impl Walk<'_> {
     /// True if no statement can change the value.
-    pub(super) fn lasts(&self, key: &Key) -> bool {
+    pub(super) fn is_unmodifiable(&self, key: &Key) -> bool {
         let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
         key.names.iter().all(bound)
     }
@@ -14,7 +14,7 @@ impl Walk<'_> {
         let mut spot = self.spot(place);
         for at in &mut spot.path {
             if let PathStep::Index(Some(key)) = at {
-                if !self.lasts(key) {
+                if !self.is_unmodifiable(key) {
                     *at = PathStep::Index(None);
                 }
             }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of nodes analysed, since nested calls grow exponentially. Beyond it, no scalarset counts as
 /// symmetric.
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +52,11 @@ pub enum AsymmetricUse {
 
 /// Scalarsets with asymmetric uses, sorted.
 pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
-    let mut sets: Vec<TypeId> = findings(model).0.into_iter().flat_map(|f| f.sets).collect();
+    let mut sets: Vec<TypeId> = asymmetric_uses(model)
+        .0
+        .into_iter()
+        .flat_map(|f| f.sets)
+        .collect();
     sets.sort_unstable();
     sets.dedup();
     sets
@@ -65,7 +69,7 @@ pub type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
 
 /// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
 /// run time.
-pub fn findings(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
+pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
     let all: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
     let all: Vec<TypeId> = all.into_iter().filter(|&t| is_set(model, t)).collect();
     if all.is_empty() {
@@ -117,7 +121,7 @@ pub fn findings(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
         (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
         whole(sets, "variables begin with a first value");
     }
-    if walk.nodes >= MOST_NODES {
+    if walk.nodes >= MAX_NODES {
         let why = "the model is too large to see whether its loops depend on an order";
         whole(all, why);
     }
@@ -164,7 +168,7 @@ enum Effect {
     /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of
     /// rounds.
     Count {
-        up: bool,
+        is_increment: bool,
     },
     /// Combines a truth value with it, by `and` or `or`.
     Join(Operator),
@@ -177,7 +181,7 @@ struct Access {
     spot: Spot,
     /// The place as the text names it.
     place: Place,
-    deed: Effect,
+    effect: Effect,
     /// Call depth of the access.
     calls: usize,
     /// Pairs of values that are known to differ at the access.
@@ -225,7 +229,7 @@ impl Walk<'_> {
     /// Counts a node. Returns false once the limit is exceeded.
     fn count(&mut self) -> bool {
         self.nodes += 1;
-        self.nodes < MOST_NODES
+        self.nodes < MAX_NODES
     }
 
     fn block(&mut self, block: &[Stmt]) {
@@ -344,8 +348,8 @@ impl Walk<'_> {
                     let why = format!("what goes from `{name}` depends on what is left in it");
                     self.find(sets.clone(), why, AsymmetricUse::Loop(*id));
                 }
-                self.harmless(&round, sets);
-                self.hand_on(round);
+                self.report_claim_effects(&round, sets);
+                self.merge_inner_loop(round);
                 self.access(to, Effect::Write);
                 self.freed(to);
             }
@@ -392,7 +396,7 @@ impl Walk<'_> {
     }
 
     /// Adds the effects of an inner loop to the loops around it.
-    fn hand_on(&mut self, inner: Loop) {
+    fn merge_inner_loop(&mut self, inner: Loop) {
         for outer in &mut self.loops {
             outer.assumes |= inner.assumes;
             outer.can_fail |= inner.can_fail;
@@ -409,17 +413,18 @@ impl Walk<'_> {
         self.open(id);
         self.expr(claim);
         if let Some(round) = self.loops.pop() {
-            self.harmless(&round, sets);
-            self.hand_on(round);
+            self.report_claim_effects(&round, sets);
+            self.merge_inner_loop(round);
         }
     }
 
     /// Reports a claim with effects: the values for which it is evaluated depend on the order.
-    fn harmless(&mut self, round: &Loop, sets: Vec<TypeId>) {
+    fn report_claim_effects(&mut self, round: &Loop, sets: Vec<TypeId>) {
         if sets.is_empty() {
             return;
         }
-        let changes = |a: &&Access| a.deed != Effect::Read && !round.inside.contains(&a.spot.root);
+        let changes =
+            |a: &&Access| a.effect != Effect::Read && !round.inside.contains(&a.spot.root);
         let why = match round.accesses.iter().find(changes) {
             Some(access) => format!("it changes `{}`", self.name(&access.spot)),
             None if round.again => "it calls the function that it stands in".into(),
@@ -450,7 +455,7 @@ impl Walk<'_> {
                 known.extend(groups);
             }
         }
-        self.hand_on(round);
+        self.merge_inner_loop(round);
     }
 
     fn name(&self, spot: &Spot) -> String {
@@ -464,7 +469,7 @@ impl Walk<'_> {
         name
     }
 
-    fn access(&mut self, place: &Place, deed: Effect) {
+    fn access(&mut self, place: &Place, effect: Effect) {
         self.indices(place);
         let spot = self.spot(place);
         self.stale_slot_shows(&spot);
@@ -472,7 +477,7 @@ impl Walk<'_> {
             outer.accesses.push(Access {
                 spot: spot.clone(),
                 place: place.clone(),
-                deed: deed.clone(),
+                effect: effect.clone(),
                 calls: self.calls.len(),
                 apart: self.facts.clone(),
             });
@@ -486,7 +491,7 @@ impl Walk<'_> {
                 let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
                 if !self
                     .key(e)
-                    .is_some_and(|key| name(&key) && self.lasts(&key))
+                    .is_some_and(|key| name(&key) && self.is_unmodifiable(&key))
                 {
                     self.can_fail();
                 }
@@ -523,17 +528,21 @@ impl Walk<'_> {
             let (first, second) = (own(self, a), own(self, b));
             let rest = if first { b } else { a };
             let sign = sign(self.model, rest);
-            let deed = match (op, first, second) {
-                (Add, true, false) | (Add, false, true) => sign.map(|up| Effect::Count { up }),
-                (Subtract, true, false) => sign.map(|up| Effect::Count { up: !up }),
+            let effect = match (op, first, second) {
+                (Add, true, false) | (Add, false, true) => {
+                    sign.map(|is_increment| Effect::Count { is_increment })
+                }
+                (Subtract, true, false) => sign.map(|is_increment| Effect::Count {
+                    is_increment: !is_increment,
+                }),
                 // An operand that is not always evaluated must not be able to fail.
                 (And | Or, true, false) if !self.fails(rest) => Some(Effect::Join(*op)),
                 _ => None,
             };
-            if let Some(deed) = deed {
+            if let Some(effect) = effect {
                 self.expr(rest);
                 self.can_fail();
-                return self.access(to, deed);
+                return self.access(to, effect);
             }
         }
         self.expr(e);
@@ -551,22 +560,22 @@ impl Walk<'_> {
     /// Analyses code under the assumption that a condition is met, or is not met.
     fn given(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
         let before = self.facts.len();
-        self.learn(condition, met);
+        self.record_condition(condition, met);
         f(self);
         self.facts.truncate(before);
     }
 
-    fn learn(&mut self, condition: &Expr, met: bool) {
+    fn record_condition(&mut self, condition: &Expr, met: bool) {
         use Operator::*;
         match (condition.without_line(), met) {
-            (Expr::Not(a), _) => self.learn(a, !met),
+            (Expr::Not(a), _) => self.record_condition(a, !met),
             (Expr::Binary(And, a, b), true) | (Expr::Binary(Or, a, b), false) => {
-                self.learn(a, met);
-                self.learn(b, met);
+                self.record_condition(a, met);
+                self.record_condition(b, met);
             }
             (Expr::Binary(Implies, a, b), false) => {
-                self.learn(a, true);
-                self.learn(b, false);
+                self.record_condition(a, true);
+                self.record_condition(b, false);
             }
             (Expr::Binary(NotEqual, a, b), true) | (Expr::Binary(Equal, a, b), false) => {
                 if let (Some(a), Some(b)) = (self.key(a), self.key(b)) {
@@ -700,7 +709,7 @@ impl Walk<'_> {
             }
             let same = !recursive && !assigned.contains(&parameter);
             self.places[parameter.index()] = place.filter(|_| !recursive);
-            self.values[parameter.index()] = value.filter(|key| same && self.lasts(key));
+            self.values[parameter.index()] = value.filter(|key| same && self.is_unmodifiable(key));
         }
         // Facts about the caller's names hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);

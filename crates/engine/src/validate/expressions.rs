@@ -61,7 +61,7 @@ impl Validator<'_> {
                 let mut kind = None;
                 let wanted = self.expr(value);
                 self.scoped(|v| {
-                    v.bring(*id, Role::Local);
+                    v.bring_into_scope(*id, Role::Local);
                     if let (Some(wanted), Some(local)) = (wanted, model.variables.get(id.index())) {
                         if model.kind_of_type(local.ty) != wanted {
                             v.error(format!("`{}` is given a value of another kind", local.name));
@@ -93,7 +93,7 @@ impl Validator<'_> {
             Expr::Count(id, place, claim) => {
                 self.multiset(place);
                 self.scoped(|v| {
-                    v.bring(*id, Role::Bound);
+                    v.bring_into_scope(*id, Role::Bound);
                     v.expect(claim, Kind::Bool, "a claim");
                 });
                 Some(Kind::Int)
@@ -130,7 +130,7 @@ impl Validator<'_> {
             }
             Expr::Forall(id, body) | Expr::Exists(id, body) => {
                 self.scoped(|v| {
-                    v.bring(*id, Role::Bound);
+                    v.bring_into_scope(*id, Role::Bound);
                     v.expect(body, Kind::Bool, "a quantified claim");
                 });
                 Some(Kind::Bool)

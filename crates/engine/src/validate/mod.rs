@@ -163,7 +163,7 @@ impl Validator<'_> {
             self.scoped(|v| {
                 for &p in &function.parameters {
                     match v.model.variables.get(p.index()).map(|p| p.role) {
-                        Some(role @ (Role::Local | Role::Alias)) => v.bring(p, role),
+                        Some(role @ (Role::Local | Role::Alias)) => v.bring_into_scope(p, role),
                         _ => v.error("a parameter is a local variable or an alias"),
                     }
                 }
@@ -230,7 +230,7 @@ impl Validator<'_> {
     fn combinations(&mut self, parameters: &[VariableId]) -> u64 {
         let mut combinations = 1u64;
         for &p in parameters {
-            self.bring(p, Role::Bound);
+            self.bring_into_scope(p, Role::Bound);
             let ty = self.model.variables.get(p.index()).map(|v| v.ty);
             let values = ty.map_or(1, |ty| self.model.count(ty));
             combinations = combinations.saturating_mul(values);
@@ -260,7 +260,7 @@ impl Validator<'_> {
     }
 
     /// Brings a variable into scope.
-    fn bring(&mut self, id: VariableId, role: Role) {
+    fn bring_into_scope(&mut self, id: VariableId, role: Role) {
         match self.model.variables.get(id.index()) {
             None => self.error(format!("there is no variable {}", id.0)),
             Some(v) if v.role != role => {
@@ -287,7 +287,7 @@ impl Validator<'_> {
         for e in [&steps.from, &steps.to, &steps.by] {
             self.expect(e, Kind::Int, "a loop's bound");
         }
-        self.bring(id, Role::Bound);
+        self.bring_into_scope(id, Role::Bound);
         let bound = self.model.variables.get(id.index());
         if bound.is_some_and(|v| self.model.kind_of_type(v.ty) != Kind::Int) {
             self.error("steps are for numbers");

@@ -84,14 +84,14 @@ impl Validator<'_> {
                 self.target(place);
                 self.multiset(place);
                 self.scoped(|v| {
-                    v.bring(*id, Role::Bound);
+                    v.bring_into_scope(*id, Role::Bound);
                     v.expect(claim, Kind::Bool, "a claim");
                 });
             }
             Stmt::Let(id, value) => {
                 // The value is checked first: it cannot refer to the variable that it initialises.
                 let kind = value.as_ref().and_then(|e| self.expr(e));
-                self.bring(*id, Role::Local);
+                self.bring_into_scope(*id, Role::Local);
                 if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
                     let wanted = self.model.kind_of_type(v.ty);
                     if kind != wanted {
@@ -111,7 +111,7 @@ impl Validator<'_> {
                 self.block(otherwise);
             }
             Stmt::For(id, body) => self.scoped(|v| {
-                v.bring(*id, Role::Bound);
+                v.bring_into_scope(*id, Role::Bound);
                 v.block(body);
             }),
             Stmt::Error(_) => {}
@@ -169,7 +169,7 @@ impl Validator<'_> {
 
     pub(super) fn aliased(&mut self, id: VariableId, place: &Place) {
         let kind = self.place(place);
-        self.bring(id, Role::Alias);
+        self.bring_into_scope(id, Role::Alias);
         let alias = self.model.variables.get(id.index());
         if let (Some(kind), Some(alias)) = (kind, alias) {
             if self.model.kind_of_type(alias.ty) != kind {

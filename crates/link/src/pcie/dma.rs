@@ -67,7 +67,7 @@ const UP: u64 = 1024 * LANE_BYTE;
 /// Bytes of a doorbell and of a status word.
 const WORD: u16 = 8;
 /// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
-const APART: u64 = 1 << 20;
+const BUFFER_DISTANCE: u64 = 1 << 20;
 
 /// Runs all transfers. Returns the start and end of each, in ticks.
 pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
@@ -109,10 +109,10 @@ impl<'e> Run<'e> {
 
     fn finish(mut self) -> Vec<(u64, u64)> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
-            self.ask();
+            self.ring_doorbell();
         }
         while self.done < self.engine.transfers {
-            self.hand_over();
+            self.submit_messages();
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
             let link = self.drive.next_at();
             if timer == u64::MAX && link == u64::MAX {
@@ -121,7 +121,7 @@ impl<'e> Run<'e> {
             if timer <= link {
                 self.drive.advance(timer);
                 if let Some(Reverse((_, timer))) = self.timers.pop() {
-                    self.happen(timer);
+                    self.handle_timer(timer);
                 }
             } else {
                 self.drive.step();
@@ -131,7 +131,7 @@ impl<'e> Run<'e> {
         self.times
     }
 
-    fn later(&mut self, after: u64, timer: Timer) {
+    fn schedule_timer(&mut self, after: u64, timer: Timer) {
         self.timers.push(Reverse((self.drive.now + after, timer)));
     }
 
@@ -144,21 +144,24 @@ impl<'e> Run<'e> {
     }
 
     /// Rings the doorbell of the next transfer.
-    fn ask(&mut self) {
+    fn ring_doorbell(&mut self) {
         let number = self.times.len() as u64;
         self.times.push((self.drive.now, 0));
         self.write(0, WORD, DOORBELL | number);
     }
 
-    fn happen(&mut self, timer: Timer) {
+    fn handle_timer(&mut self, timer: Timer) {
         match timer {
             Timer::Fetch(number) => {
                 self.requester.want(2 * number, 0, self.engine.descriptor);
             }
             Timer::Begin(number) => match self.engine.way {
                 Direction::ToDevice => {
-                    self.requester
-                        .want(2 * number + 1, number * APART, self.engine.bytes);
+                    self.requester.want(
+                        2 * number + 1,
+                        number * BUFFER_DISTANCE,
+                        self.engine.bytes,
+                    );
                 }
                 Direction::ToHost => {
                     let mut left = self.engine.bytes;
@@ -186,14 +189,14 @@ impl<'e> Run<'e> {
                 self.times[number as usize].1 = self.drive.now;
                 self.done += 1;
                 if (self.times.len() as u64) < self.engine.transfers {
-                    self.ask();
+                    self.ring_doorbell();
                 }
             }
         }
     }
 
     /// Submits queued messages to the ends, as far as their transmit queues have space.
-    fn hand_over(&mut self) {
+    fn submit_messages(&mut self) {
         while let Some(request) = self.requester.next_request() {
             self.requests.push_back(request);
         }
@@ -226,14 +229,14 @@ impl<'e> Run<'e> {
         let engine = self.engine;
         let number = message.label & !KIND;
         match (message.circuit, message.label & KIND) {
-            (POSTED, DOORBELL) => self.later(engine.start, Timer::Fetch(number)),
-            (POSTED, STATUS) => self.later(engine.seen, Timer::Done(number)),
-            (NON_POSTED, _) => self.later(engine.memory, Timer::Answer(message.label)),
+            (POSTED, DOORBELL) => self.schedule_timer(engine.start, Timer::Fetch(number)),
+            (POSTED, STATUS) => self.schedule_timer(engine.seen, Timer::Done(number)),
+            (NON_POSTED, _) => self.schedule_timer(engine.memory, Timer::Answer(message.label)),
             (COMPLETIONS, _) => {
                 debug_assert!(Span::of(message.label).bytes > 0);
                 match self.requester.complete(message) {
                     Ok(Some(read)) if read % 2 == 0 => {
-                        self.later(engine.start, Timer::Begin(read / 2));
+                        self.schedule_timer(engine.start, Timer::Begin(read / 2));
                     }
                     Ok(Some(read)) => self.write(1, WORD, STATUS | (read / 2)),
                     Ok(None) | Err(_) => {}

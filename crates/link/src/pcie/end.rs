@@ -2,8 +2,8 @@
 //! layer packets (DLLPs) that acknowledge packets and return credits.
 
 use super::numbered::{Receiver, Sender, Verdict};
-use crate::crc::{Checksum, Wrong};
-use crate::layer::{Carried, Layer, Message, Refused, Shortage};
+use crate::crc::{Checksum, ErrorPattern};
+use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use std::collections::VecDeque;
 
 /// Posted requests: writes and messages.
@@ -18,7 +18,7 @@ pub const DATA_CREDIT: u64 = 16;
 /// Bytes of a DLLP on the wire, including framing.
 pub const LINK_PACKET: u64 = 8;
 /// Modulus of the transmitted credit counters for headers (8 bits) and data (12 bits). Fewer than half may be free.
-const COUNTED: [u64; 2] = [256, 4096];
+const COUNTER_MODULUS: [u64; 2] = [256, 4096];
 
 /// Parameters of an end.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub trait Body: Clone {
     /// Bytes of data.
     fn bytes(&self) -> u16;
     /// Corrupts the contents, as an undetected bit error does.
-    fn spoil(&mut self, bit: u64);
+    fn corrupt(&mut self, bit: u64);
     /// Takes the contents out of a packet, which need not keep them.
     fn take(&mut self) -> Self {
         self.clone()
@@ -89,7 +89,7 @@ impl Body for Message {
         self.bytes
     }
 
-    fn spoil(&mut self, bit: u64) {
+    fn corrupt(&mut self, bit: u64) {
         self.label ^= 1 << (bit % 64);
     }
 }
@@ -114,7 +114,7 @@ pub struct Packet<T> {
     /// Contents.
     pub content: Content<T>,
     bytes: u64,
-    wrong: Wrong,
+    wrong: ErrorPattern,
 }
 
 impl<T> Default for Packet<T> {
@@ -122,7 +122,7 @@ impl<T> Default for Packet<T> {
         Packet {
             content: Content::Idle,
             bytes: LINK_PACKET,
-            wrong: Wrong::default(),
+            wrong: ErrorPattern::default(),
         }
     }
 }
@@ -138,12 +138,12 @@ impl<T: Body> Packet<T> {
             Content::Body(..) => Checksum::Packet,
             _ => Checksum::LinkPacket,
         };
-        if self.wrong.is_seen(self.bytes, checksum) {
+        if self.wrong.is_detected(self.bytes, checksum) {
             return true;
         }
         for &bit in self.wrong.bits() {
             match &mut self.content {
-                Content::Body(_, body) => body.spoil(bit),
+                Content::Body(_, body) => body.corrupt(bit),
                 Content::Told(number, _) => *number ^= 1 << (bit % 12),
                 Content::Credits(_, given) => given[1] ^= 1 << (bit % 12),
                 Content::Idle => {}
@@ -153,7 +153,7 @@ impl<T: Body> Packet<T> {
     }
 }
 
-impl<T: Body> Carried for Packet<T> {
+impl<T: Body> WireUnit for Packet<T> {
     fn bits(&self) -> u64 {
         8 * self.bytes
     }
@@ -204,10 +204,10 @@ pub struct End<T> {
     places: [u64; 2],
     /// Bytes received since the last acknowledgement and since the last credit return.
     owed: [u64; 2],
-    /// Bytes sent since the last acknowledgement and since the last credit return. `quiet` counts bytes sent since the
+    /// Bytes sent since the last acknowledgement and since the last credit return. `idle_interval` counts bytes sent since the
     /// last progress of the sender.
     since: [u64; 2],
-    quiet: u64,
+    idle_interval: u64,
     told: u64,
     refuse: bool,
     turn: usize,
@@ -242,7 +242,7 @@ impl<T: Body> End<T> {
             places: [0; 2],
             owed: [0; 2],
             since: [0; 2],
-            quiet: 0,
+            idle_interval: 0,
             told: 0,
             refuse: false,
             turn: 0,
@@ -323,7 +323,7 @@ impl<T: Body> End<T> {
         self.turn = class + 1;
         let flow = &mut self.flows[class];
         flow.told = flow.given;
-        let counted = std::array::from_fn(|k| (flow.given[k] % COUNTED[k]) as u16);
+        let counted = std::array::from_fn(|k| (flow.given[k] % COUNTER_MODULUS[k]) as u16);
         Content::Credits(class as u8, counted)
     }
 
@@ -336,7 +336,7 @@ impl<T: Body> End<T> {
             return self.credits();
         }
         if let Some((number, body)) = self.sender.again() {
-            self.quiet = 0;
+            self.idle_interval = 0;
             return Content::Body(number, body);
         }
         if let Some(content) = self.new_packet() {
@@ -345,7 +345,7 @@ impl<T: Body> End<T> {
         if self.told != self.receiver.taken() && self.since[0] >= limit {
             return self.acknowledge();
         }
-        if self.has_news() && self.since[1] >= limit {
+        if self.has_new_credits() && self.since[1] >= limit {
             return self.credits();
         }
         Content::Idle
@@ -361,7 +361,7 @@ impl<T: Body> End<T> {
     ///
     /// # Errors
     /// See [`Layer::send`].
-    pub fn send(&mut self, body: T) -> Result<(), Refused> {
+    pub fn send(&mut self, body: T) -> Result<(), Rejection> {
         let class = usize::from(body.class());
         let fits = |room: &[u64; 2]| {
             let cost = cost(&body);
@@ -369,10 +369,10 @@ impl<T: Body> End<T> {
         };
         let known = self.parameters.room.get(class).is_some_and(fits);
         if !known || body.bytes() > self.parameters.payload {
-            return Err(Refused::Malformed);
+            return Err(Rejection::Malformed);
         }
         if !self.has_room(body.class()) {
-            return Err(Refused::Full);
+            return Err(Rejection::Full);
         }
         self.waiting[class].push_back((self.places[0], body));
         self.places[0] += 1;
@@ -421,10 +421,10 @@ impl<T: Body> End<T> {
     #[inline]
     pub fn leave(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
-            self.quiet = 0;
-        } else if self.quiet >= self.parameters.patience {
+            self.idle_interval = 0;
+        } else if self.idle_interval >= self.parameters.patience {
             self.sender.go_back();
-            self.quiet = 0;
+            self.idle_interval = 0;
         }
         if self.fresh >= self.parameters.refresh {
             (self.again, self.fresh) = (3, 0);
@@ -441,7 +441,7 @@ impl<T: Body> End<T> {
         self.pass(packet.bytes);
     }
 
-    fn has_news(&self) -> bool {
+    fn has_new_credits(&self) -> bool {
         self.flows.iter().any(|flow| flow.told != flow.given)
     }
 
@@ -451,7 +451,7 @@ impl<T: Body> End<T> {
         if self.refuse
             || self.owed.iter().any(|&owed| owed >= limit)
             || self.again > 0
-            || self.sender.is_going_back()
+            || self.sender.is_resending()
             || self.waits()
         {
             return 0;
@@ -463,9 +463,9 @@ impl<T: Body> End<T> {
             }
         };
         until(self.told != self.receiver.taken(), limit, self.since[0]);
-        until(self.has_news(), limit, self.since[1]);
+        until(self.has_new_credits(), limit, self.since[1]);
         let patience = self.parameters.patience;
-        until(!self.sender.is_settled(), patience, self.quiet);
+        until(!self.sender.is_settled(), patience, self.idle_interval);
         bytes.div_ceil(LINK_PACKET)
     }
 
@@ -476,7 +476,7 @@ impl<T: Body> End<T> {
 
     /// Accounts for `bytes` bytes sent.
     fn pass(&mut self, bytes: u64) {
-        for counter in [&mut self.quiet, &mut self.fresh] {
+        for counter in [&mut self.idle_interval, &mut self.fresh] {
             *counter += bytes;
         }
         self.since = self.since.map(|since| since + bytes);
@@ -508,14 +508,15 @@ impl<T: Body> End<T> {
             _ if wrong => {}
             Content::Told(number, refused) => {
                 if self.sender.told(*number, *refused) {
-                    self.quiet = 0;
+                    self.idle_interval = 0;
                 }
             }
             Content::Credits(class, counted) => {
                 let flow = &mut self.flows[usize::from(*class)];
                 for k in 0..2 {
-                    let more = u64::from(counted[k]) + COUNTED[k] - flow.limit[k] % COUNTED[k];
-                    flow.limit[k] += more % COUNTED[k];
+                    let more = u64::from(counted[k]) + COUNTER_MODULUS[k]
+                        - flow.limit[k] % COUNTER_MODULUS[k];
+                    flow.limit[k] += more % COUNTER_MODULUS[k];
                 }
             }
             Content::Idle => {}
@@ -547,7 +548,7 @@ impl<T: Body> End<T> {
             && self.told == self.receiver.taken()
             && !self.refuse
             && self.again == 0
-            && !self.has_news()
+            && !self.has_new_credits()
     }
 }
 
@@ -562,7 +563,7 @@ impl Layer for End<Message> {
         8 * self.parameters.headers[usize::from(message.circuit)]
     }
 
-    fn send(&mut self, message: Message) -> Result<(), Refused> {
+    fn send(&mut self, message: Message) -> Result<(), Rejection> {
         End::send(self, message)
     }
 
@@ -638,7 +639,7 @@ impl Layer for End<Message> {
         self.sender.replayed
     }
 
-    fn impossible(&self) -> u64 {
-        self.sender.impossible + self.overrun
+    fn protocol_errors(&self) -> u64 {
+        self.sender.protocol_errors + self.overrun
     }
 }

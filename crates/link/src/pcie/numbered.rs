@@ -13,7 +13,7 @@ pub const WINDOW: u64 = NUMBERS / 2 - 1;
 pub struct Sender<T> {
     kept: VecDeque<T>,
     /// True if new packets are not kept.
-    forgets: bool,
+    has_replay_disabled: bool,
     /// Number of the oldest unacknowledged packet.
     base: u64,
     /// Number of the next packet to send.
@@ -23,19 +23,19 @@ pub struct Sender<T> {
     /// Packets resent.
     pub replayed: u64,
     /// Acknowledgements of packets never sent.
-    pub impossible: u64,
+    pub protocol_errors: u64,
 }
 
 impl<T> Default for Sender<T> {
     fn default() -> Sender<T> {
         Sender {
             kept: VecDeque::new(),
-            forgets: false,
+            has_replay_disabled: false,
             base: 0,
             next: 0,
             top: 0,
             replayed: 0,
-            impossible: 0,
+            protocol_errors: 0,
         }
     }
 }
@@ -49,21 +49,21 @@ impl<T: Clone> Sender<T> {
 
     /// True if packets are being resent.
     #[inline]
-    pub fn is_going_back(&self) -> bool {
+    pub fn is_resending(&self) -> bool {
         self.next < self.top
     }
 
     /// True if a new packet may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
-        !self.is_going_back() && self.top - self.base < WINDOW
+        !self.is_resending() && self.top - self.base < WINDOW
     }
 
     /// Keeps a new packet, which is sent now, and returns its sequence number. Requires [`Sender::has_room`].
     #[inline]
     pub fn keep(&mut self, packet: &T) -> u16 {
         debug_assert!(self.has_room());
-        if !self.forgets {
+        if !self.has_replay_disabled {
             self.kept.push_back(packet.clone());
         }
         self.top += 1;
@@ -73,7 +73,7 @@ impl<T: Clone> Sender<T> {
 
     /// Stops keeping new packets, because nothing will be lost. They are only counted.
     pub fn forget(&mut self) {
-        self.forgets = true;
+        self.has_replay_disabled = true;
     }
 
     /// Returns the next packet to resend with its sequence number, if any.
@@ -87,7 +87,7 @@ impl<T: Clone> Sender<T> {
 
     /// Goes back: resends all unacknowledged packets.
     pub fn go_back(&mut self) {
-        if !self.forgets {
+        if !self.has_replay_disabled {
             self.next = self.base;
         }
     }
@@ -103,7 +103,7 @@ impl<T: Clone> Sender<T> {
     pub fn told(&mut self, expected: u16, refused: bool) -> bool {
         let known = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
         if known > self.top - self.base {
-            self.impossible += 1;
+            self.protocol_errors += 1;
             return false;
         }
         for _ in 0..known.min(self.kept.len() as u64) {
@@ -208,9 +208,9 @@ mod tests {
                 assert!(sender.told(receiver.number(), false));
             }
         }
-        assert_eq!((receiver.taken(), sender.impossible), (3 * NUMBERS, 0));
+        assert_eq!((receiver.taken(), sender.protocol_errors), (3 * NUMBERS, 0));
         assert!(!sender.told(receiver.number() + 1, false));
-        assert_eq!(sender.impossible, 1);
+        assert_eq!(sender.protocol_errors, 1);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         assert!(!sender.told(1, false));
         assert_eq!(sender.again(), Some((2, 'c')));
         assert!(sender.told(4, false));
-        assert!(sender.is_going_back() && !sender.has_room());
+        assert!(sender.is_resending() && !sender.has_room());
         assert_eq!(sender.again(), Some((4, 'e')));
         assert_eq!((sender.again(), sender.keep(&'f')), (None, 5));
         assert_eq!(sender.under_way(5).collect::<String>(), "f");

@@ -3,7 +3,7 @@
 
 pub mod ends;
 
-use cohkit_link::bit_errors::{Chance, Noise};
+use cohkit_link::bit_errors::{Noise, RandomGenerator};
 use cohkit_link::end::{CIRCUITS, LONGEST};
 use cohkit_link::{Block, End, Parameters};
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usiz
     };
     let header = mask << 46 | number & 0xff_ffff_ffff;
     let words = (cohkit_link::end::eci_words)(circuit, header);
-    let mut chance = Chance::new(header ^ u64::from(circuit) << 59);
+    let mut chance = RandomGenerator::new(header ^ u64::from(circuit) << 59);
     let mut message: [u64; LONGEST] = std::array::from_fn(|_| chance.next_u64());
     message[0] = header;
     (message, words)
@@ -151,7 +151,7 @@ impl Link {
     }
 
     /// Advances by one slot with random traffic in both directions.
-    pub fn random_slot(&mut self, chance: &mut Chance) {
+    pub fn random_slot(&mut self, chance: &mut RandomGenerator) {
         for from in 0..2 {
             let circuit = chance.below(CIRCUITS as u64) as u8;
             self.send(from, circuit, 1 + chance.below(4) as u32);

@@ -98,7 +98,7 @@ impl Printer<'_> {
                 (self.quantified_steps("exists", *id, steps, body), ATOM)
             }
             Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
-                if !self.for_people && (self.may_lack(a) || self.may_lack(b)) =>
+                if !self.for_people && (self.can_be_undefined(a) || self.can_be_undefined(b)) =>
             {
                 let equal = self.equal(a, b);
                 match op {
@@ -208,28 +208,28 @@ impl Printer<'_> {
             (None, Some(place)) => (a, &x, place),
             (None, None) => return format!("{x} = {y}"),
         };
-        match self.is_given(value) {
+        match self.is_state_independent(value) {
             true => format!("!isundefined({place}) & {x} = {y}"),
             false => format!("isundefined({place}) ? {lacking} != {lacking} : {x} = {y}"),
         }
     }
 
     /// True if the value does not read the state.
-    pub(super) fn is_given(&self, e: &Expr) -> bool {
+    pub(super) fn is_state_independent(&self, e: &Expr) -> bool {
         match e.without_line() {
             Expr::Label(..) | Expr::Int(_) | Expr::Bool(_) => true,
             Expr::Read(place) | Expr::Peek(place) => {
                 place.path.is_empty() && self.model.variable(place.variable).role == Role::Bound
             }
-            Expr::Convert(_, e) => self.is_given(e),
+            Expr::Convert(_, e) => self.is_state_independent(e),
             _ => false,
         }
     }
 
     /// True if the value may be undefined.
-    pub(super) fn may_lack(&self, e: &Expr) -> bool {
+    pub(super) fn can_be_undefined(&self, e: &Expr) -> bool {
         match e.without_line() {
-            Expr::If(_, a, b) => self.may_lack(a) || self.may_lack(b),
+            Expr::If(_, a, b) => self.can_be_undefined(a) || self.can_be_undefined(b),
             e => self.lacking(e).is_some(),
         }
     }

@@ -13,7 +13,7 @@ pub(super) enum Bits {
 }
 
 /// A bound above all numbers of a model; computed bounds are clamped to it.
-const FAR: i128 = 1 << 64;
+const NUMBER_BOUND: i128 = 1 << 64;
 
 /// Width of the numbers that a model stores, computes or compares.
 pub(super) fn of(model: &Model) -> Bits {
@@ -75,7 +75,10 @@ fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
             (lo.into(), hi.into())
         }
     };
-    (lo.clamp(-FAR, FAR), hi.clamp(-FAR, FAR))
+    (
+        lo.clamp(-NUMBER_BOUND, NUMBER_BOUND),
+        hi.clamp(-NUMBER_BOUND, NUMBER_BOUND),
+    )
 }
 
 /// Bounds of an operator's result.

@@ -111,7 +111,7 @@ impl Printer<'_> {
     pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
         let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
         if let Expr::If(condition, a, b) = value.without_line() {
-            if self.may_lack(a) || self.may_lack(b) {
+            if self.can_be_undefined(a) || self.can_be_undefined(b) {
                 let condition = self.expr(condition, 0);
                 self.line(format!("if {condition} then"));
                 self.nested(|p| p.assign(place, a));

@@ -15,7 +15,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// A variable or a part of one, read where its value is needed.
-    pub(super) fn at_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
+    pub(super) fn read_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
         // CMurphi compares undefined values of these types.
         let own = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
         let expr = match own && !self.strict {
@@ -90,7 +90,7 @@ impl<'t> Lower<'t, '_> {
                 let (typed, to) = (self.expr(a), self.type_expr(ty));
                 let (typed, to) = (typed?, to?);
                 if typed.place.is_none() {
-                    self.only(
+                    self.require_dialect(
                         Dialect::Rumur,
                         a.span,
                         "`ismember` of other things than variables",
@@ -165,7 +165,7 @@ impl<'t> Lower<'t, '_> {
                 .note("for Rumur it is an octal one; `--dialect rumur` takes it so");
         }
         if words.to_ascii_lowercase().starts_with("0x") {
-            self.only(Dialect::Rumur, span, "hexadecimal numbers");
+            self.require_dialect(Dialect::Rumur, span, "hexadecimal numbers");
         }
         let most = self.model.numbers.1;
         match crate::number(words, self.dialect).filter(|&n| n <= most) {
@@ -186,7 +186,7 @@ impl<'t> Lower<'t, '_> {
             }
             Some(Meaning::Variable(id, access)) => {
                 let ty = self.model.variable(id).ty;
-                Some(self.at_place(id.into(), access, ty, name.span))
+                Some(self.read_place(id.into(), access, ty, name.span))
             }
             Some(Meaning::Wrong) => None,
             Some(Meaning::Type(_)) => {
@@ -200,7 +200,7 @@ impl<'t> Lower<'t, '_> {
                 None
             }
             None if name.text.eq_ignore_ascii_case("undefined") => {
-                self.only(Dialect::CMurphi, name.span, "`undefined`");
+                self.require_dialect(Dialect::CMurphi, name.span, "`undefined`");
                 Some(Typed {
                     expr: M::Undefined(TypeId::BOOL),
                     kind: Kind::Bool,
@@ -246,7 +246,7 @@ impl<'t> Lower<'t, '_> {
             return None;
         };
         let (place, access) = self.part(typed)?;
-        Some(self.at_place(place.field(name.text), access, ty, span))
+        Some(self.read_place(place.field(name.text), access, ty, span))
     }
 
     /// The place of an expression whose part is accessed.
@@ -265,7 +265,7 @@ impl<'t> Lower<'t, '_> {
             Some(Type::Array { index, element }) => {
                 let e = self.coerce(position, index, "the index")?;
                 let (place, access) = self.part(typed)?;
-                Some(self.at_place(place.at(e), access, element, span))
+                Some(self.read_place(place.at(e), access, element, span))
             }
             Some(Type::Multiset { element, .. }) => {
                 if !matches!(position.place, Some((_, Access::Slot))) {
@@ -278,7 +278,7 @@ impl<'t> Lower<'t, '_> {
                     return None;
                 }
                 let (place, access) = self.part(typed)?;
-                Some(self.at_place(place.at(position.expr), access, element, span))
+                Some(self.read_place(place.at(position.expr), access, element, span))
             }
             _ => {
                 let kind = self.kind_name(typed.kind);
@@ -307,16 +307,16 @@ impl<'t> Lower<'t, '_> {
     /// An expression that must be a boolean.
     pub(super) fn boolean(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
         let typed = self.expr(e)?;
-        self.of_kind(typed, Kind::Bool, what)
+        self.require_kind(typed, Kind::Bool, what)
     }
 
     /// An expression that must be a number.
     pub(super) fn integer(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
         let typed = self.expr(e)?;
-        self.of_kind(typed, Kind::Int, what)
+        self.require_kind(typed, Kind::Int, what)
     }
 
-    fn of_kind(&mut self, typed: Typed, wanted: Kind, what: &str) -> Option<M> {
+    fn require_kind(&mut self, typed: Typed, wanted: Kind, what: &str) -> Option<M> {
         if !self.has_value(&typed) {
             return None;
         }
@@ -364,7 +364,7 @@ impl<'t> Lower<'t, '_> {
                 }
             }
         }
-        self.of_kind(typed, kind, what)
+        self.require_kind(typed, kind, what)
     }
 
     /// A value to be stored. An undefined variable may be copied, except in Rumur's dialect.
@@ -451,7 +451,7 @@ impl<'t> Lower<'t, '_> {
                 let (a, b) = (self.expr(a), self.expr(b));
                 let (a, b) = self.unify(a?, b?, span)?;
                 if let Kind::Aggregate(ty) = a.kind {
-                    self.only(Dialect::Rumur, sign, "comparison of arrays and records");
+                    self.require_dialect(Dialect::Rumur, sign, "comparison of arrays and records");
                     if self.holds_multiset(ty) {
                         self.error(span, "multisets cannot be compared");
                         return None;
@@ -464,7 +464,7 @@ impl<'t> Lower<'t, '_> {
                 let (x, y) = (x?, y?);
                 match (x.kind, y.kind) {
                     (Kind::Int, Kind::Int) if !x.undefined && !y.undefined => {
-                        self.only(Dialect::Rumur, sign, "operators on bits");
+                        self.require_dialect(Dialect::Rumur, sign, "operators on bits");
                         let operator = match op {
                             Binary::Or => Operator::BitOr,
                             _ => Operator::BitAnd,
@@ -473,8 +473,8 @@ impl<'t> Lower<'t, '_> {
                     }
                     _ => {
                         let (x, y) = (
-                            self.of_kind(x, Kind::Bool, "an operand"),
-                            self.of_kind(y, Kind::Bool, "an operand"),
+                            self.require_kind(x, Kind::Bool, "an operand"),
+                            self.require_kind(y, Kind::Bool, "an operand"),
                         );
                         (operator, Kind::Bool, x?, y?)
                     }
@@ -558,7 +558,7 @@ impl<'t> Lower<'t, '_> {
         };
         let around = self.combinations;
         if let Some((id, steps)) = &domain {
-            self.goes_through(*id, steps.is_some(), name.span);
+            self.count_combinations(*id, steps.is_some(), name.span);
         }
         let result = self.scoped(|l| {
             l.declare(name, meaning);
@@ -578,8 +578,8 @@ impl<'t> Lower<'t, '_> {
 
     /// Counts the combinations of values of the enclosing names. Warns if they are so many that a single state takes
     /// seconds or minutes.
-    fn goes_through(&mut self, id: VariableId, in_steps: bool, span: Span) {
-        const MANY: u64 = 10_000_000;
+    fn count_combinations(&mut self, id: VariableId, in_steps: bool, span: Span) {
+        const MAX_COMBINATIONS: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
         // The count is unknown for steps whose bounds are not constant.
         if in_steps && self.model.bounds(ty) == Some(self.model.numbers) {
@@ -587,7 +587,7 @@ impl<'t> Lower<'t, '_> {
         }
         let before = self.combinations;
         self.combinations = before.saturating_mul(self.model.count(ty));
-        if before <= MANY && self.combinations > MANY {
+        if before <= MAX_COMBINATIONS && self.combinations > MAX_COMBINATIONS {
             let all = self.combinations;
             let what = match before {
                 1 => format!("this goes through {all} values"),
@@ -663,7 +663,7 @@ impl<'t> Lower<'t, '_> {
                 None
             }
             None => {
-                self.only(Dialect::Rumur, by.span, "steps that are not constant");
+                self.require_dialect(Dialect::Rumur, by.span, "steps that are not constant");
                 Some(e)
             }
             _ => Some(e),
@@ -724,7 +724,7 @@ impl<'t> Lower<'t, '_> {
             if let (Some(Argument::Place(place)), true) =
                 (&argument, effects.parameters.contains(&parameter))
             {
-                self.wrote(place, e.span);
+                self.record_write(place, e.span);
                 if !self.is_local(place) {
                     changed.get_or_insert(e.span);
                 }

@@ -145,7 +145,7 @@ pub(super) fn lower(
                 Dialect::CMurphi => (i32::MIN.into(), i32::MAX.into()),
                 Dialect::Rumur | Dialect::Any => Model::NUMBERS,
             },
-            teller: Some(&Messages),
+            trace_renderer: Some(&Messages),
             ..cohkit_engine::build::Builder::new(name).into_model()
         },
         scopes: vec![FxHashMap::default()],
@@ -205,14 +205,14 @@ impl<'t> Lower<'t, '_> {
             }
         }
         if !self.sink.failed() {
-            self.told_apart();
+            self.warn_asymmetric_uses();
         }
         self.model
     }
 
     /// Warns of uses that distinguish the values of scalarsets.
-    fn told_apart(&mut self) {
-        for finding in symmetry_check::findings(&self.model).0 {
+    fn warn_asymmetric_uses(&mut self) {
+        for finding in symmetry_check::asymmetric_uses(&self.model).0 {
             let names = finding
                 .sets
                 .iter()
@@ -249,7 +249,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Reports an error if a construct exists only in one dialect and the text is in the other.
-    fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
+    fn require_dialect(&mut self, dialect: Dialect, span: Span, what: &str) {
         let (other, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
             _ => (Dialect::CMurphi, "CMurphi"),
@@ -436,7 +436,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Records that a place is changed.
-    fn wrote(&mut self, place: &Place, span: Span) {
+    fn record_write(&mut self, place: &Place, span: Span) {
         let root = self.root(place);
         match self.model.variable(root).role {
             Role::State => {

@@ -87,8 +87,8 @@ impl<'t> Lower<'t, '_> {
                 self.model.rules.push(model::Rule {
                     name,
                     parameters: parameters(around),
-                    guard: in_claim(around, guard, M::and),
-                    body: in_body(around, body, false),
+                    guard: enclose_claim(around, guard, M::and),
+                    body: enclose_body(around, body, false),
                     spontaneous: false,
                     priority,
                 });
@@ -105,7 +105,7 @@ impl<'t> Lower<'t, '_> {
                 self.model.starts.push(Start {
                     name,
                     parameters: parameters(around),
-                    body: in_body(around, body, true),
+                    body: enclose_body(around, body, true),
                 });
             }
             RuleKind::Property(property) => self.property(property, around),
@@ -222,15 +222,15 @@ impl<'t> Lower<'t, '_> {
         };
         match property.kind {
             PropertyKind::Invariant => {
-                let invariant = all(for_all(around, claim));
+                let invariant = all(forall_claim(around, claim));
                 self.model.invariants.push(invariant);
             }
             PropertyKind::Assume => {
-                let assumption = all(for_all(around, claim));
+                let assumption = all(forall_claim(around, claim));
                 self.model.assumptions.push(assumption);
             }
             PropertyKind::Cover => {
-                let mut holds = in_claim(around, claim, M::and);
+                let mut holds = enclose_claim(around, claim, M::and);
                 for p in parameters(around).into_iter().rev() {
                     holds = M::Exists(p, Box::new(holds));
                 }
@@ -241,7 +241,7 @@ impl<'t> Lower<'t, '_> {
             PropertyKind::Liveness => {
                 let liveness = Invariant {
                     parameters: parameters(around),
-                    ..all(in_claim(around, claim, M::implies))
+                    ..all(enclose_claim(around, claim, M::implies))
                 };
                 self.model.liveness.push(liveness);
             }
@@ -258,7 +258,7 @@ fn parameters(around: &[RuleScope]) -> Vec<VariableId> {
 }
 
 /// A claim within the enclosing constructs, whose conditions are joined to it.
-fn in_claim(around: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
+fn enclose_claim(around: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
     around.iter().rev().fold(claim, |claim, one| match one {
         RuleScope::Parameter(_, None) => claim,
         RuleScope::Parameter(_, Some(condition)) => join(condition.clone(), claim),
@@ -269,9 +269,9 @@ fn in_claim(around: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
 }
 
 /// A claim for all values of the enclosing parameters.
-fn for_all(around: &[RuleScope], claim: M) -> M {
+fn forall_claim(around: &[RuleScope], claim: M) -> M {
     around.iter().rev().fold(claim, |claim, one| {
-        let inner = in_claim(std::slice::from_ref(one), claim, M::implies);
+        let inner = enclose_claim(std::slice::from_ref(one), claim, M::implies);
         match one {
             RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => M::Forall(*id, Box::new(inner)),
             _ => inner,
@@ -281,7 +281,7 @@ fn for_all(around: &[RuleScope], claim: M) -> M {
 
 /// Statements within the enclosing constructs. A start state has no guard that restricts its parameters, so it assumes
 /// their conditions.
-fn in_body(around: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
+fn enclose_body(around: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
     around.iter().rev().fold(body, |mut body, one| {
         match one {
             RuleScope::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],

@@ -4,8 +4,8 @@ use super::*;
 use cohkit_engine::model::Stmt as S;
 
 /// Maximum number of rounds of a loop; CMurphi has its own limit.
-const MOST_ROUNDS: u32 = 1_000_000;
-const MOST_ROUNDS_OF_CMURPHI: u32 = 1000;
+const MAX_ROUNDS: u32 = 1_000_000;
+const MAX_ROUNDS_OF_CMURPHI: u32 = 1000;
 
 impl<'t> Lower<'t, '_> {
     pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
@@ -55,8 +55,8 @@ impl<'t> Lower<'t, '_> {
                 let condition = self.boolean(condition, "the condition");
                 let body = self.scoped_block(body);
                 let most = match self.dialect {
-                    Dialect::CMurphi => MOST_ROUNDS_OF_CMURPHI,
-                    _ => MOST_ROUNDS,
+                    Dialect::CMurphi => MAX_ROUNDS_OF_CMURPHI,
+                    _ => MAX_ROUNDS,
                 };
                 Some(vec![S::While(condition?, body, most)])
             }
@@ -82,7 +82,11 @@ impl<'t> Lower<'t, '_> {
             StmtKind::Call(name, arguments) => {
                 let (id, arguments) = self.call(*name, arguments)?;
                 if self.model.functions[id.index()].result.is_some() {
-                    self.only(Dialect::Rumur, name.span, "statements that call functions");
+                    self.require_dialect(
+                        Dialect::Rumur,
+                        name.span,
+                        "statements that call functions",
+                    );
                 }
                 Some(vec![S::Call(id, arguments)])
             }
@@ -132,7 +136,7 @@ impl<'t> Lower<'t, '_> {
             for value in values {
                 let constant = self.case(value, subject.clone());
                 if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
-                    self.case_again(n, value.span, &mut seen);
+                    self.record_case(n, value.span, &mut seen);
                 }
                 match (&mut all, constant) {
                     (Some(all), Some(value)) => all.push(value),
@@ -178,7 +182,7 @@ impl<'t> Lower<'t, '_> {
     fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
         let (place, ty) = self.target(e, "cleared")?;
         if self.holds_scalarset(ty) {
-            self.only(
+            self.require_dialect(
                 Dialect::Rumur,
                 e.span,
                 "`clear` of scalarsets, whose values have no first",
@@ -191,7 +195,7 @@ impl<'t> Lower<'t, '_> {
 
     /// Records a case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error, as no C++
     /// compiler accepts the generated program.
-    fn case_again(&mut self, n: Number, span: Span, seen: &mut Vec<(Number, Span)>) {
+    fn record_case(&mut self, n: Number, span: Span, seen: &mut Vec<(Number, Span)>) {
         let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
         if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
             self.error(span, "CMurphi takes no case twice")
@@ -205,7 +209,7 @@ impl<'t> Lower<'t, '_> {
     fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
         let typed = self.expr(value)?;
         if self.fold(&typed.expr).is_none() {
-            self.only(Dialect::Rumur, value.span, "cases that are not constant");
+            self.require_dialect(Dialect::Rumur, value.span, "cases that are not constant");
         }
         let subject = subject?;
         let kind = subject.kind;
@@ -260,7 +264,7 @@ impl<'t> Lower<'t, '_> {
             );
             return None;
         }
-        self.wrote(&place, span);
+        self.record_write(&place, span);
         Some((place, ty))
     }
 

@@ -112,7 +112,7 @@ impl<'t> Lower<'t, '_> {
             }
         }
         if flat.len() < 2 {
-            self.only(Dialect::Rumur, span, "unions of a single type");
+            self.require_dialect(Dialect::Rumur, span, "unions of a single type");
         }
         Some(Type::Union(flat))
     }

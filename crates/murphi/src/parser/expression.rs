@@ -44,10 +44,10 @@ impl<'t> Parser<'t, '_> {
 
     fn make(&mut self, span: Span, kind: ExprKind<'t>, parts: &[u32]) -> Parsed<Expr<'t>> {
         let depth = 1 + parts.iter().copied().max().unwrap_or(0);
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             self.sink
                 .error(span, "this expression has too many parts")
-                .label(format!("nested more than {DEEPEST} deep"));
+                .label(format!("nested more than {MAX_DEPTH} deep"));
             return Err(Reported);
         }
         Ok(Expr { span, kind, depth })
@@ -101,7 +101,7 @@ impl<'t> Parser<'t, '_> {
             let sign = self.next().1;
             if matches!(operator.1, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
                 let word = self.words(sign);
-                self.only(Dialect::Rumur, sign, &format!("`{word}`"));
+                self.require_dialect(Dialect::Rumur, sign, &format!("`{word}`"));
             }
             operands.push(self.left(level + 1)?);
             signs.push(sign);
@@ -169,7 +169,7 @@ impl<'t> Parser<'t, '_> {
         };
         let (token, sign) = self.next();
         if token == Token::IsIs {
-            self.only(Dialect::Rumur, sign, "`==`");
+            self.require_dialect(Dialect::Rumur, sign, "`==`");
         }
         let b = self.shifts()?;
         let result = self.binary(op, sign, a, b)?;
@@ -192,7 +192,7 @@ impl<'t> Parser<'t, '_> {
                 _ => return Ok(a),
             };
             let sign = self.next().1;
-            self.only(Dialect::Rumur, sign, "shifts");
+            self.require_dialect(Dialect::Rumur, sign, "shifts");
             let b = self.sum()?;
             a = self.binary(op, sign, a, b)?;
         }
@@ -238,7 +238,7 @@ impl<'t> Parser<'t, '_> {
         };
         self.next();
         if op == Unary::Complement {
-            self.only(Dialect::Rumur, start, "`~`");
+            self.require_dialect(Dialect::Rumur, start, "`~`");
         }
         let e = self.nested(Self::unary)?;
         let (span, parts) = (start.to(e.span), [e.depth]);
@@ -307,8 +307,8 @@ impl<'t> Parser<'t, '_> {
                 let parts = [e.depth];
                 self.make(start.to(end), ExprKind::IsMember(Box::new(e), ty), &parts)
             }
-            Token::Key(Key::MultisetCount) if self.ahead(1) == Token::Open => {
-                self.only(Dialect::CMurphi, start, "`multisetcount`");
+            Token::Key(Key::MultisetCount) if self.peek_token(1) == Token::Open => {
+                self.require_dialect(Dialect::CMurphi, start, "`multisetcount`");
                 self.next();
                 self.next();
                 let name = self.name("a name for a slot")?;
@@ -351,7 +351,7 @@ impl<'t> Parser<'t, '_> {
         let start = self.next().1;
         let quantifiers = self.quantifiers()?;
         if quantifiers.len() > 1 {
-            self.only(Dialect::CMurphi, start, "several names in one quantifier");
+            self.require_dialect(Dialect::CMurphi, start, "several names in one quantifier");
         }
         self.do_or_colon()?;
         let e = self.expr()?;
@@ -370,7 +370,7 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn do_or_colon(&mut self) -> Parsed<()> {
         if self.is(Token::Colon) {
             let span = self.next().1;
-            self.only(Dialect::CMurphi, span, "`:` for `do`");
+            self.require_dialect(Dialect::CMurphi, span, "`:` for `do`");
             return Ok(());
         }
         self.do_word()

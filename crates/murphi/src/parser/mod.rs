@@ -20,7 +20,7 @@ pub(super) struct Reported;
 type Parsed<T> = Result<T, Reported>;
 
 /// Maximum nesting depth.
-const DEEPEST: u32 = 300;
+const MAX_DEPTH: u32 = 300;
 
 pub(super) struct Parser<'t, 's> {
     text: &'t str,
@@ -52,7 +52,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.tokens[self.at].0
     }
 
-    fn ahead(&self, by: usize) -> Token {
+    fn peek_token(&self, by: usize) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[(self.at + by).min(last)].0
     }
@@ -126,7 +126,7 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Reports an error if a construct exists only in one dialect and the text is in the other.
-    fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
+    fn require_dialect(&mut self, dialect: Dialect, span: Span, what: &str) {
         let (other, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
             _ => (Dialect::CMurphi, "CMurphi"),
@@ -137,11 +137,11 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             let span = self.span();
             self.sink
                 .error(span, "this is nested too deeply")
-                .label(format!("at most {DEEPEST} levels"));
+                .label(format!("at most {MAX_DEPTH} levels"));
             return Err(Reported);
         }
         self.depth += 1;
@@ -152,7 +152,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// True if a name is `by` tokens ahead.
     fn is_name(&self, by: usize) -> bool {
-        match self.ahead(by) {
+        match self.peek_token(by) {
             Token::Word => true,
             Token::Key(key) => !key.reserved(),
             _ => false,
@@ -189,7 +189,7 @@ impl<'t, 's> Parser<'t, 's> {
                 );
             }
         } else if self.dialect == Dialect::CMurphi {
-            let kept = super::lexer::KEPT_BY_CMURPHI.split_whitespace();
+            let kept = super::lexer::CMURPHI_RESERVED.split_whitespace();
             if kept.into_iter().any(|w| w.eq_ignore_ascii_case(text))
                 && !text.eq_ignore_ascii_case("undefined")
             {
@@ -208,7 +208,7 @@ impl<'t, 's> Parser<'t, 's> {
         while self.take(Token::Comma) {
             if !self.is_name(0) {
                 let span = self.before();
-                self.only(Dialect::Rumur, span, "comma behind the last name");
+                self.require_dialect(Dialect::Rumur, span, "comma behind the last name");
                 break;
             }
             names.push(self.name(what)?);
@@ -228,7 +228,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
         if count > 1 {
             let span = self.before();
-            self.only(Dialect::Rumur, span, "second `;` here");
+            self.require_dialect(Dialect::Rumur, span, "second `;` here");
         }
     }
 
@@ -348,7 +348,7 @@ impl<'t, 's> Parser<'t, 's> {
     /// A section: `const`, `type` or `var` with its declarations.
     fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> Parsed<()> {
         let (word, _) = self.next();
-        while self.is_name(0) && matches!(self.ahead(1), Token::Colon | Token::Comma) {
+        while self.is_name(0) && matches!(self.peek_token(1), Token::Colon | Token::Comma) {
             decls.push(match word {
                 Token::Key(Key::Const) => {
                     let names = self.declared("a constant's name")?;
@@ -373,7 +373,7 @@ impl<'t, 's> Parser<'t, 's> {
     fn declared(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
         let names = self.names(what)?;
         if let [_, second, ..] = names[..] {
-            self.only(
+            self.require_dialect(
                 Dialect::Rumur,
                 second.span,
                 "several names before one `:` here",
@@ -427,7 +427,7 @@ impl<'t, 's> Parser<'t, 's> {
                     members.push(self.type_expr()?);
                 }
                 let end = self.expect(Token::CloseBrace, "`}`")?;
-                self.only(
+                self.require_dialect(
                     Dialect::CMurphi,
                     start.to(end),
                     "unions that can be checked",
@@ -442,13 +442,13 @@ impl<'t, 's> Parser<'t, 's> {
                 self.expect_key(Key::Of)?;
                 TypeKind::Array(Box::new(index), Box::new(self.type_expr()?))
             }
-            Token::Key(Key::Multiset) if self.ahead(1) == Token::OpenBracket => {
+            Token::Key(Key::Multiset) if self.peek_token(1) == Token::OpenBracket => {
                 self.next();
                 self.next();
                 let capacity = self.expr()?;
                 self.expect(Token::CloseBracket, "`]`")?;
                 self.expect_key(Key::Of)?;
-                self.only(Dialect::CMurphi, start, "multisets");
+                self.require_dialect(Dialect::CMurphi, start, "multisets");
                 TypeKind::Multiset(Box::new(capacity), Box::new(self.type_expr()?))
             }
             Token::Key(Key::Record) => {
@@ -483,7 +483,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// True if the current name begins a range's lower bound.
     fn name_begins_range(&self) -> bool {
-        let next = self.ahead(1);
+        let next = self.peek_token(1);
         next == Token::To || expression::is_operator(next)
     }
 
@@ -504,7 +504,7 @@ impl<'t, 's> Parser<'t, 's> {
             }));
             if self.take(Token::Comma) {
                 let span = self.before();
-                self.only(
+                self.require_dialect(
                     Dialect::Rumur,
                     span,
                     "comma between parameters of two types",
@@ -514,7 +514,7 @@ impl<'t, 's> Parser<'t, 's> {
                     break;
                 }
                 let span = self.span();
-                self.only(
+                self.require_dialect(
                     Dialect::Rumur,
                     span,
                     "parameters without a `;` between them",
@@ -530,7 +530,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.sink.error(span, "a procedure has no result");
             }
         } else if !procedure {
-            self.only(Dialect::Rumur, name.span, "functions without a result");
+            self.require_dialect(Dialect::Rumur, name.span, "functions without a result");
         }
         self.semicolons(true);
         let locals = self.locals()?;
@@ -544,7 +544,7 @@ impl<'t, 's> Parser<'t, 's> {
             if key != own {
                 let span = self.span();
                 let what = format!("`{}` for `{}`", key.word(), own.word());
-                self.only(Dialect::Rumur, span, &what);
+                self.require_dialect(Dialect::Rumur, span, &what);
             }
         }
         self.end(&[own, Key::EndFunction, Key::EndProcedure])?;
@@ -615,7 +615,7 @@ impl<'t, 's> Parser<'t, 's> {
             }
             Token::Key(Key::Choose) => {
                 self.next();
-                self.only(Dialect::CMurphi, start, "`choose`");
+                self.require_dialect(Dialect::CMurphi, start, "`choose`");
                 let name = self.name("a name for a slot")?;
                 self.expect(Token::Colon, "`:`")?;
                 let multiset = self.expr()?;
@@ -626,7 +626,7 @@ impl<'t, 's> Parser<'t, 's> {
                 key @ (Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness),
             ) => {
                 if key == Key::Assert {
-                    self.only(Dialect::Rumur, start, "`assert` beside rules");
+                    self.require_dialect(Dialect::Rumur, start, "`assert` beside rules");
                 }
                 RuleKind::Property(self.property()?)
             }
@@ -691,10 +691,10 @@ impl<'t, 's> Parser<'t, 's> {
         let start = self.span();
         let minus = self.is(Token::Minus) as usize;
         let follows = matches!(
-            self.ahead(minus + 1),
+            self.peek_token(minus + 1),
             Token::Title | Token::Word | Token::Open | Token::Not | Token::Key(_)
         );
-        if self.ahead(minus) != Token::Number || !follows {
+        if self.peek_token(minus) != Token::Number || !follows {
             return None;
         }
         if minus > 0 {
@@ -702,7 +702,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
         let (_, span) = self.next();
         let value = self.number(span).unwrap_or(0);
-        self.only(Dialect::CMurphi, start.to(span), "priorities");
+        self.require_dialect(Dialect::CMurphi, start.to(span), "priorities");
         Some((if minus > 0 { -value } else { value }, start.to(span)))
     }
 
@@ -743,12 +743,12 @@ impl<'t, 's> Parser<'t, 's> {
             _ => PropertyKind::Invariant,
         };
         if let (Token::Key(key), true) = (word, kind != PropertyKind::Invariant) {
-            self.only(Dialect::Rumur, start, &format!("`{}`", key.word()));
+            self.require_dialect(Dialect::Rumur, start, &format!("`{}`", key.word()));
         }
         let title_at = self.span();
         let mut title = self.title();
         if title.is_some() && word == Token::Key(Key::Assert) {
-            self.only(
+            self.require_dialect(
                 Dialect::Rumur,
                 title_at,
                 "message in front of what is asserted",

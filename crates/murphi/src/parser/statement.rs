@@ -86,7 +86,7 @@ impl<'t> Parser<'t, '_> {
         };
         // A keyword of one dialect only is a name if it is used as one.
         let as_name = matches!(
-            self.ahead(1),
+            self.peek_token(1),
             Token::Becomes | Token::Dot | Token::OpenBracket
         );
         if !key.reserved() && as_name {
@@ -100,7 +100,7 @@ impl<'t> Parser<'t, '_> {
                 self.next();
                 let quantifiers = self.quantifiers()?;
                 if quantifiers.len() > 1 {
-                    self.only(Dialect::CMurphi, start, "several names in one `for`");
+                    self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
                 }
                 self.do_or_colon()?;
                 let body = self.block()?;
@@ -125,7 +125,7 @@ impl<'t> Parser<'t, '_> {
             }
             Key::Assert | Key::Invariant | Key::Assume | Key::Cover => {
                 if key == Key::Invariant {
-                    self.only(Dialect::Rumur, start, "`invariant` among statements");
+                    self.require_dialect(Dialect::Rumur, start, "`invariant` among statements");
                 }
                 self.property().map(StmtKind::Property)
             }
@@ -165,7 +165,7 @@ impl<'t> Parser<'t, '_> {
             }
             Key::MultisetAdd | Key::MultisetRemove => {
                 self.next();
-                self.only(Dialect::CMurphi, start, &format!("`{}`", key.word()));
+                self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", key.word()));
                 self.expect(Token::Open, "`(`")?;
                 let first = self.expr()?;
                 self.expect(Token::Comma, "`,`")?;
@@ -178,7 +178,7 @@ impl<'t> Parser<'t, '_> {
             }
             Key::MultisetRemovePred => {
                 self.next();
-                self.only(Dialect::CMurphi, start, "`multisetremovepred`");
+                self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
                 self.expect(Token::Open, "`(`")?;
                 let name = self.name("a name for a slot")?;
                 self.expect(Token::Colon, "`:`")?;
@@ -197,7 +197,7 @@ impl<'t> Parser<'t, '_> {
         if !self.is_name(0) {
             return Err(self.expected("a statement"));
         }
-        if self.ahead(1) == Token::Open {
+        if self.peek_token(1) == Token::Open {
             let name = self.name("a procedure's name")?;
             let (arguments, _) = self.arguments()?;
             return Ok(StmtKind::Call(name, arguments));
@@ -222,10 +222,10 @@ impl<'t> Parser<'t, '_> {
             let condition = self.expr()?;
             self.expect_key(Key::Then)?;
             let body = self.block()?;
-            if cases.len() as u32 == DEEPEST {
+            if cases.len() as u32 == MAX_DEPTH {
                 self.sink.error(
                     condition.span,
-                    format!("more than {DEEPEST} cases in one `if`"),
+                    format!("more than {MAX_DEPTH} cases in one `if`"),
                 );
                 return Err(Reported);
             }

@@ -8,10 +8,10 @@ use crate::queue::Queue;
 use crate::races::{Site, Way};
 use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
-use cohkit_riscv::{Amo, Cbo, Confined, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
+use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Sandbox, Size, TimedMemory};
 
 /// Returns the synchronisation channel that an access of a core uses, if any, for the race detector.
-fn passes(mcc: usize, at: u64) -> Option<Way> {
+fn channel_of_access(mcc: usize, at: u64) -> Option<Way> {
     match at {
         controller::SCRATCHPAD..controller::REGISTERS => {
             let line = (at - controller::SCRATCHPAD) as usize / LINE;
@@ -30,7 +30,7 @@ pub(crate) struct MccPort<'a> {
     pub now: Time,
     /// Program counter of the accessing instruction.
     pc: u64,
-    longer: u64,
+    extra_latency: u64,
     pub why: StallReason,
 }
 
@@ -42,21 +42,21 @@ impl<'a> MccPort<'a> {
             mcc,
             now: 0,
             pc: 0,
-            longer: 0,
+            extra_latency: 0,
             why: StallReason::Nothing,
         }
     }
 
     #[inline(always)]
     fn early(&mut self) -> bool {
-        let early = self.queue.soonest() < self.now;
+        let early = self.queue.next_event_time() < self.now;
         if early {
             self.why = StallReason::Early;
         }
         early
     }
 
-    fn blocked<T>(&mut self) -> Reply<T> {
+    fn stall_access<T>(&mut self) -> Reply<T> {
         self.why = StallReason::Blocked;
         Reply::Wait
     }
@@ -68,7 +68,7 @@ impl<'a> MccPort<'a> {
     /// Accounts an access to the registers or the scratchpad: its latency and its counter.
     fn takes(&mut self, at: u64) {
         if (controller::REGISTERS..controller::STAMPS).contains(&at) {
-            self.longer = self.device.platform.register.value - 1;
+            self.extra_latency = self.device.platform.register.value - 1;
             self.own().counters.registers += 1;
         } else {
             self.own().counters.scratchpad += 1;
@@ -104,29 +104,29 @@ impl<'a> MccPort<'a> {
             8 => Some(self.own().fifos[other].len() as u64),
             16 => {
                 let there = &self.device.mccs[other];
-                let taken = there.fifos[mine].len() + there.coming[mine].len();
+                let taken = there.fifos[mine].len() + there.words_in_flight[mine].len();
                 Some(words.saturating_sub(taken as u64))
             }
             _ => return Reply::Fault,
         };
         let Some(value) = value else {
-            let sends_to_itself = other == mine && self.own().coming[mine].is_empty();
+            let sends_to_itself = other == mine && self.own().words_in_flight[mine].is_empty();
             return match sends_to_itself {
                 true => Reply::Fault,
-                false => self.blocked(),
+                false => self.stall_access(),
             };
         };
-        self.device.stirred = true;
+        self.device.has_pending_event = true;
         if offset == 0 || offset == 24 && value != 0 {
             self.queue.change();
         }
         if let Some(watch) = &mut self.queue.watch {
             match offset {
-                16 => watch.learns(CoreId::Mcc(mine), Way::Room(mine, other)),
-                _ => watch.learns(CoreId::Mcc(mine), Way::Fifo(other, mine)),
+                16 => watch.acquire_from_channel(CoreId::Mcc(mine), Way::Room(mine, other)),
+                _ => watch.acquire_from_channel(CoreId::Mcc(mine), Way::Fifo(other, mine)),
             }
             if offset == 0 || offset == 24 && value != 0 {
-                watch.takes_word(other, mine);
+                watch.pop_word(other, mine);
             }
         }
         self.takes(FIFOS);
@@ -141,14 +141,14 @@ impl<'a> MccPort<'a> {
         };
         let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
         let there = &mut self.device.mccs[other];
-        if (there.fifos[mine].len() + there.coming[mine].len()) as u64 >= words {
+        if (there.fifos[mine].len() + there.words_in_flight[mine].len()) as u64 >= words {
             // A core that waited for room in its own FIFO would never take a word out of it.
             return match other == mine {
                 true => Reply::Fault,
-                false => self.blocked(),
+                false => self.stall_access(),
             };
         }
-        there.coming[mine].push_back(word);
+        there.words_in_flight[mine].push_back(word);
         self.queue.change();
         if let Some(watch) = &mut self.queue.watch {
             watch.sends_word(mine, other, words);
@@ -165,28 +165,43 @@ impl<'a> MccPort<'a> {
         let Some(watch) = &mut self.queue.watch else {
             return;
         };
-        let who = CoreId::Mcc(self.mcc);
-        if let Some(way) = passes(self.mcc, at) {
-            watch.gives(who, way);
+        let core_id = CoreId::Mcc(self.mcc);
+        if let Some(way) = channel_of_access(self.mcc, at) {
+            watch.release_to_channel(core_id, way);
             if let Way::Line(_, line) = way {
-                watch.changes(Site { who, pc: self.pc }, line as u64, at, size as u32);
+                watch.changes(
+                    Site {
+                        core_id,
+                        pc: self.pc,
+                    },
+                    line as u64,
+                    at,
+                    size as u32,
+                );
             }
         }
         let stores = at == controller::STORE;
         if stores || at == controller::FETCH {
             let (far, lines) = self.device.mccs[self.mcc].controller.next();
-            watch.commands(Site { who, pc: self.pc }, (value, far, lines), stores);
+            watch.commands(
+                Site {
+                    core_id,
+                    pc: self.pc,
+                },
+                (value, far, lines),
+                stores,
+            );
         }
     }
 
     /// Records a load of state that other agents can change, or of the time, while a livelock-detection window is open.
     #[cold]
     fn watch_poll(&mut self, at: u64, value: u64) {
-        let (who, pc) = (CoreId::Mcc(self.mcc), self.pc);
+        let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
         let Some(polling) = &mut self.queue.polling else {
             return;
         };
-        polling.loads(who, pc, at);
+        polling.loads(core_id, pc, at);
         match at {
             controller::NOW => polling.change(),
             controller::REGISTERS if value != controller::NONE => polling.change(),
@@ -238,21 +253,21 @@ impl Memory for MccPort<'_> {
         self.set_clock();
         self.takes(at);
         if let Some(watch) = &mut self.queue.watch {
-            let (who, pc) = (CoreId::Mcc(self.mcc), self.pc);
-            match passes(self.mcc, at) {
+            let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
+            match channel_of_access(self.mcc, at) {
                 Some(Way::Line(_, line)) => {
                     let own = SCRATCHPADS + self.mcc as u64 * SCRATCHPAD_STRIDE;
                     let place = own + (line * LINE) as u64;
-                    watch.loads_word(Site { who, pc }, line as u64, at, place);
-                    watch.reads(Site { who, pc }, line as u64, at, size as u32);
+                    watch.loads_word(Site { core_id, pc }, line as u64, at, place);
+                    watch.reads(Site { core_id, pc }, line as u64, at, size as u32);
                 }
-                Some(way) => watch.learns(who, way),
+                Some(way) => watch.acquire_from_channel(core_id, way),
                 None => {}
             }
             // The first of a line's two stamps is that of reads.
             if at >= controller::STAMPS {
                 let line = (at - controller::STAMPS) / 16;
-                watch.looks(self.mcc, line, at.is_multiple_of(16));
+                watch.load_stamp(self.mcc, line, at.is_multiple_of(16));
             }
         }
         let reply = self.own().controller.load(at, size, to);
@@ -265,7 +280,7 @@ impl Memory for MccPort<'_> {
                 .filter(|_| notice != controller::NONE)
             {
                 let line = (notice / 2) as usize;
-                watch.learns(CoreId::Mcc(self.mcc), Way::Request(self.mcc, line));
+                watch.acquire_from_channel(CoreId::Mcc(self.mcc), Way::Request(self.mcc, line));
             }
         }
         if let (true, Reply::Done(value)) = (self.queue.polling.is_some(), reply) {
@@ -294,13 +309,13 @@ impl Memory for MccPort<'_> {
         }
         let reply = self.own().controller.store(at, size, value);
         if reply == Reply::Wait {
-            return self.blocked();
+            return self.stall_access();
         }
         self.takes(at);
         self.watch_store(at, size, value);
-        let who = CoreId::Mcc(self.mcc);
+        let core_id = CoreId::Mcc(self.mcc);
         self.device
-            .answers(self.queue, self.now, self.mcc, Some(who));
+            .answers(self.queue, self.now, self.mcc, Some(core_id));
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
         if !mcc.copying && mcc.controller.is_waiting() {
@@ -333,11 +348,11 @@ impl Memory for MccPort<'_> {
 impl TimedMemory for MccPort<'_> {
     fn at(&mut self, cycle: u64) {
         self.now = cycle.saturating_mul(self.device.platform.mcc_cycle.value);
-        self.longer = 0;
+        self.extra_latency = 0;
     }
 
-    fn longer(&mut self) -> u64 {
-        std::mem::take(&mut self.longer)
+    fn extra_latency(&mut self) -> u64 {
+        std::mem::take(&mut self.extra_latency)
     }
 
     fn by(&mut self, pc: u64) {
@@ -346,9 +361,9 @@ impl TimedMemory for MccPort<'_> {
 }
 
 /// Memory that system calls of a channel program access: its private memory, within its permissions.
-pub(crate) struct Calls<'a>(pub Confined<MccPort<'a>>);
+pub(crate) struct CallMemory<'a>(pub Sandbox<MccPort<'a>>);
 
-impl Bytes for Calls<'_> {
+impl Bytes for CallMemory<'_> {
     fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
         let mut addresses = at..;
         bytes.iter_mut().all(|byte| {

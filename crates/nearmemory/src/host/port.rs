@@ -21,7 +21,7 @@ pub(crate) struct HostPort<'a> {
     /// Program counter of the accessing instruction.
     pc: u64,
     /// Additional latency of the last access, in picoseconds.
-    longer: Time,
+    extra_latency: Time,
     /// Reason for which the last access waits.
     pub why: StallReason,
     /// True if the access has sent a request, which other agents must see before the core runs on.
@@ -36,7 +36,7 @@ impl<'a> HostPort<'a> {
             core,
             now: 0,
             pc: 0,
-            longer: 0,
+            extra_latency: 0,
             why: StallReason::Nothing,
             begun: false,
         }
@@ -45,7 +45,7 @@ impl<'a> HostPort<'a> {
     /// True if another event must happen before this access; the access is then retried.
     #[inline(always)]
     fn early(&mut self) -> bool {
-        let early = self.queue.soonest() < self.now;
+        let early = self.queue.next_event_time() < self.now;
         if early {
             self.why = StallReason::Early;
         }
@@ -54,7 +54,7 @@ impl<'a> HostPort<'a> {
 
     fn site(&self) -> Site {
         Site {
-            who: CoreId::Host(self.core),
+            core_id: CoreId::Host(self.core),
             pc: self.pc,
         }
     }
@@ -102,7 +102,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    fn blocked<T>(&mut self) -> Reply<T> {
+    fn stall_access<T>(&mut self) -> Reply<T> {
         self.why = StallReason::Blocked;
         Reply::Wait
     }
@@ -113,7 +113,7 @@ impl<'a> HostPort<'a> {
         if !self.host.llc.has(line) {
             return None;
         }
-        self.longer = self.host.near(self.core, line, self.now);
+        self.extra_latency = self.host.near(self.core, line, self.now);
         self.host.llc.find(line)?.copy.as_deref_mut()
     }
 
@@ -169,7 +169,7 @@ impl<'a> HostPort<'a> {
         }
         if self.host.evictions.is_some() {
             if self.host.is_full() {
-                return Some(self.blocked());
+                return Some(self.stall_access());
             }
             self.host.evict(self.queue, self.now);
         }
@@ -208,7 +208,7 @@ impl<'a> HostPort<'a> {
                 self.watch_load(line);
                 Reply::Later
             }
-            None => self.blocked(),
+            None => self.stall_access(),
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a> HostPort<'a> {
                 self.watch_store(at, size);
                 Reply::Done(())
             }
-            None => self.blocked(),
+            None => self.stall_access(),
         }
     }
 
@@ -250,7 +250,7 @@ impl<'a> HostPort<'a> {
             return Reply::Wait;
         }
         if self.host.is_full() {
-            return self.blocked();
+            return self.stall_access();
         }
         self.poll(at);
         let core = self.core;
@@ -267,7 +267,7 @@ impl<'a> HostPort<'a> {
             return Reply::Wait;
         }
         if self.host.is_full() {
-            return self.blocked();
+            return self.stall_access();
         }
         self.queue.change();
         let core = self.core;
@@ -288,7 +288,7 @@ impl<'a> HostPort<'a> {
             return Reply::Wait;
         }
         if self.host.is_full() || self.host.misses.contains_key(&line) {
-            return self.blocked();
+            return self.stall_access();
         }
         let bit = 1 << self.core;
         if what != Cbo::Invalidate {
@@ -342,7 +342,7 @@ impl<'a> HostPort<'a> {
         let own_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
         if self.host.llc.has(line) {
             if first && self.host.cores[core].own.find(line).is_none() {
-                self.host.nearer(core, line, self.now);
+                self.host.fill_core_cache(core, line, self.now);
             }
             return;
         }
@@ -380,7 +380,7 @@ impl Memory for HostPort<'_> {
                 if let Some(watch) = &mut self.queue.watch {
                     watch.loads_main(self.core, at);
                 }
-                self.longer = self.host.main(self.core, at, self.now, self.queue);
+                self.extra_latency = self.host.main(self.core, at, self.now, self.queue);
                 self.host.main.memory.load(at, size, to)
             }
             Region::Cached => self.load_line(at, size, to),
@@ -439,7 +439,7 @@ impl Memory for HostPort<'_> {
         if self.host.shares_main() && self.early() {
             return Reply::Wait;
         }
-        self.longer = self.host.main(self.core, at, self.now, self.queue);
+        self.extra_latency = self.host.main(self.core, at, self.now, self.queue);
         let watched = self.queue.polling.is_some();
         let old = watched.then(|| self.host.main.memory.load(at, amo.size, 0));
         let reply = match self.host.main.port(self.core) {
@@ -464,7 +464,7 @@ impl Memory for HostPort<'_> {
         }
         let stores = |miss: &Miss| miss.storing >> self.core & 1 != 0;
         if waits || self.host.misses.values().any(stores) {
-            return self.blocked();
+            return self.stall_access();
         }
         self.fenced();
         Reply::Done(())
@@ -502,13 +502,13 @@ impl Memory for HostPort<'_> {
 impl TimedMemory for HostPort<'_> {
     fn at(&mut self, cycle: u64) {
         self.now = cycle.saturating_mul(self.host.platform.host_cycle.value);
-        self.longer = 0;
+        self.extra_latency = 0;
         self.begun = false;
     }
 
-    fn longer(&mut self) -> u64 {
+    fn extra_latency(&mut self) -> u64 {
         let cycle = self.host.platform.host_cycle.value;
-        std::mem::take(&mut self.longer).div_ceil(cycle)
+        std::mem::take(&mut self.extra_latency).div_ceil(cycle)
     }
 
     fn by(&mut self, pc: u64) {

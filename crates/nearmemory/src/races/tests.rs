@@ -6,17 +6,17 @@ const LINE: u64 = 0x1000;
 
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
 fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
-    let who = CoreId::Mcc(mcc);
-    races.commands(Site { who, pc }, (0, LINE, 1), stores);
+    let core_id = CoreId::Mcc(mcc);
+    races.commands(Site { core_id, pc }, (0, LINE, 1), stores);
     races.copies(mcc, LINE, 0, true);
     races.copied(mcc, 0);
-    races.looks(mcc, 0, stores);
+    races.load_stamp(mcc, 0, stores);
 }
 
 fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
-    let who = CoreId::Mcc(mcc);
+    let core_id = CoreId::Mcc(mcc);
     for at in bytes.step_by(8) {
-        races.changes(Site { who, pc: 7 }, 0, at, 8);
+        races.changes(Site { core_id, pc: 7 }, 0, at, 8);
     }
 }
 
@@ -24,12 +24,12 @@ fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
 fn sends(races: &mut Races, from: usize, to: usize) {
     races.sends_word(from, to, 4);
     races.passes_word(from, to);
-    races.learns(CoreId::Mcc(to), Way::Fifo(from, to));
+    races.acquire_from_channel(CoreId::Mcc(to), Way::Fifo(from, to));
 }
 
 fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
     let [second, first] = [second, first].map(|(mcc, pc)| Site {
-        who: CoreId::Mcc(mcc),
+        core_id: CoreId::Mcc(mcc),
         pc,
     });
     Race {
@@ -78,9 +78,9 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         if !early {
             copy(&mut races, 1, 2, false);
         }
-        let who = CoreId::Mcc(1);
+        let core_id = CoreId::Mcc(1);
         if loads {
-            races.reads(Site { who, pc: 6 }, 0, 120, 8);
+            races.reads(Site { core_id, pc: 6 }, 0, 120, 8);
         }
         changes(&mut races, 1, 0..bytes);
         copy(&mut races, 1, 5, true);
@@ -113,10 +113,10 @@ fn fifo_space_orders_only_earlier_reads() {
             races.sends_word(0, 1, 2);
             races.passes_word(0, 1);
         }
-        races.learns(CoreId::Mcc(1), Way::Fifo(0, 1));
-        races.takes_word(0, 1);
+        races.acquire_from_channel(CoreId::Mcc(1), Way::Fifo(0, 1));
+        races.pop_word(0, 1);
         copy(&mut races, 1, 1, false);
-        races.takes_word(0, 1);
+        races.pop_word(0, 1);
         for _ in 2..words {
             races.sends_word(0, 1, 2);
         }

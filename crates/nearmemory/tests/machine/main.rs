@@ -139,7 +139,7 @@ fn run_as(
     match how {
         RunMode::InTime => {}
         RunMode::Watched => machine.watch(),
-        RunMode::Fast => machine.go_without_time(),
+        RunMode::Fast => machine.run_functionally(),
     }
     // Requested long runs have no limit on events.
     let most = match std::env::var_os("COHKIT_WORDS") {

@@ -140,7 +140,7 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
 /// its caller; `own` is the folder of the programs' sources.
 fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
     let place = |site: &cohkit_nearmemory::Site| {
-        let program = match site.who {
+        let program = match site.core_id {
             CoreId::Host(_) => host,
             CoreId::Mcc(_) => channel,
         };

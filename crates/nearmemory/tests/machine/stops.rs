@@ -156,11 +156,11 @@ fn printed_lines_are_complete_when_cores_are_stopped() {
         let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
         assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(0)), "{how:?}");
         let mut text = ran.text;
-        for who in ["host", "core 0", "core 1", "core 2", "core 3"] {
+        for core_id in ["host", "core 0", "core 1", "core 2", "core 3"] {
             for i in 0..5 {
-                text = text.replacen(&format!("{who} says {i}\n"), "", 1);
+                text = text.replacen(&format!("{core_id} says {i}\n"), "", 1);
             }
-            text = text.replacen(&format!("{who} ends"), "", 1);
+            text = text.replacen(&format!("{core_id} ends"), "", 1);
         }
         assert_eq!(text, "", "{how:?}");
     }
@@ -213,7 +213,10 @@ fn polling_without_a_possible_writer_ends_the_run() {
             let [poll] = polls[..] else {
                 panic!("{polls:?}")
             };
-            assert_eq!((poll.who, poll.at), (CoreId::Host(0), Some(SCRATCHPADS)));
+            assert_eq!(
+                (poll.core_id, poll.at),
+                (CoreId::Host(0), Some(SCRATCHPADS))
+            );
             assert!(ran.counter("host: instructions") < 1_000_000);
         }
     }
@@ -222,7 +225,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
     let [RunOutcome::Polling(polls)] = &ran.happened[..] else {
         panic!("{:?}", ran.happened);
     };
-    let cores: Vec<CoreId> = polls.iter().map(|poll| poll.who).collect();
+    let cores: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
     assert_eq!(cores, [CoreId::Host(0), CoreId::Mcc(0)]);
 }
 

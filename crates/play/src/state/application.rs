@@ -7,14 +7,14 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    pub(super) fn tell(&mut self, way: MemoryChannel, event: Event) {
-        self.state.coming.push((way, event));
+    pub(super) fn schedule_event(&mut self, way: MemoryChannel, event: Event) {
+        self.state.pending_events.push((way, event));
         // Events of different kinds or lines are unordered.
-        self.state.coming.sort_by_key(|&(way, _)| way);
+        self.state.pending_events.sort_by_key(|&(way, _)| way);
     }
 
     /// Delivers an event to the application and executes its actions.
-    pub(super) fn hear(&mut self, event: Event) -> Result<(), Violation> {
+    pub(super) fn deliver_event(&mut self, event: Event) -> Result<(), Violation> {
         self.state.contract.event(&event);
         let mut actions = Actions::new();
         self.state.application.handle(event, &mut actions);
@@ -24,14 +24,14 @@ where
             judged.map_err(|breach| {
                 format!("line {}: {} {}", breach.line, self.of.name, breach.what)
             })?;
-            self.carry_out(action)?;
+            self.execute_action(action)?;
         }
         Ok(())
     }
 
-    pub(super) fn carry_out(&mut self, action: Action) -> Result<(), Violation> {
+    pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
         if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
-            let (name, all, given) = (&self.of.name, self.of.game.words, words.len());
+            let (name, all, given) = (&self.of.name, self.of.model.words, words.len());
             if given != usize::from(all) {
                 return Err(format!(
                     "line {line}: {name} gives a line of {given} words; lines have {all}"
@@ -49,18 +49,18 @@ where
                 operation,
                 lock,
             } => {
-                let mut locals = self.of.game.home.locals.iter();
+                let mut locals = self.of.model.home.locals.iter();
                 let wanted = |l: &cohkit_protocol::controller::Local| {
                     l.ensures == operation.leaves() && l.locks == lock
                 };
-                let (Some(local), true) = (locals.position(wanted), line < self.of.game.lines)
+                let (Some(local), true) = (locals.position(wanted), line < self.of.model.lines)
                 else {
                     let (name, what) = (&self.of.name, operation.name());
                     return Err(format!(
                         "{name} asks for a {what} of line {line}, which there is not"
                     ));
                 };
-                self.state.asked.insert(line, false);
+                self.state.outstanding_operations.insert(line, false);
                 let unit = self.of.unit(line);
                 self.state.units[unit]
                     .locals
@@ -84,19 +84,19 @@ where
                 line,
                 word,
                 words,
-            } => self.of_words(tag, line, word, OfWords::Read(words)),
+            } => self.start_word_operation(tag, line, word, WordOperation::Read(words)),
             Action::WriteWords {
                 tag,
                 line,
                 word,
                 words,
-            } => self.of_words(tag, line, word, OfWords::Write(words)),
+            } => self.start_word_operation(tag, line, word, WordOperation::Write(words)),
             Action::UpdateWord {
                 tag,
                 line,
                 word,
                 update,
-            } => self.of_words(tag, line, word, OfWords::Update(update)),
+            } => self.start_word_operation(tag, line, word, WordOperation::Update(update)),
             Action::Wake { tag, .. } => self.state.timers.push(tag),
             Action::Count { .. } | Action::Begin { .. } | Action::End { .. } => {}
             Action::Reply { .. }
@@ -115,7 +115,7 @@ where
         Ok(())
     }
 
-    fn of_words(&mut self, tag: u32, line: Line, word: u16, what: OfWords) {
+    fn start_word_operation(&mut self, tag: u32, line: Line, word: u16, what: WordOperation) {
         self.state.memory.push(Job::Words {
             tag,
             line,
@@ -126,7 +126,7 @@ where
 
     /// True if the home reads and writes this line in memory.
     fn is_homed(&self, line: Line) -> bool {
-        line < self.of.game.lines && !self.of.placement.serves(line)
+        line < self.of.model.lines && !self.of.placement.serves(line)
     }
 
     /// Returns a line of the application's memory.
@@ -161,12 +161,12 @@ where
                     false => drop(self.state.memory.remove(place)),
                 }
                 let line = next;
-                self.hear(Event::Fetched { tag, line, words })
+                self.deliver_event(Event::Fetched { tag, line, words })
             }
             Job::Store { tag, line, words } => {
                 self.state.memory.remove(place);
                 self.set_memory(line, words)?;
-                self.hear(Event::Stored { tag })
+                self.deliver_event(Event::Stored { tag })
             }
             Job::Words {
                 tag,
@@ -179,21 +179,21 @@ where
                 // The contract has checked that the words are within the line.
                 let its = &mut all[usize::from(word)..];
                 match what {
-                    OfWords::Read(words) => {
+                    WordOperation::Read(words) => {
                         let words = its[..usize::from(words)].into();
-                        self.hear(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::WordsRead { tag, words })
                     }
-                    OfWords::Write(words) => {
+                    WordOperation::Write(words) => {
                         its[..words.len()].copy_from_slice(&words);
                         self.set_memory(line, all)?;
-                        self.hear(Event::Stored { tag })
+                        self.deliver_event(Event::Stored { tag })
                     }
-                    OfWords::Update(update) => {
+                    WordOperation::Update(update) => {
                         let before = its[0];
                         its[0] = update.of(before);
                         self.set_memory(line, all)?;
                         let words = [before].into();
-                        self.hear(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::WordsRead { tag, words })
                     }
                 }
             }
@@ -218,7 +218,7 @@ where
         }
         for (number, remote) in place.remotes.iter().enumerate() {
             if self.of.right(&remote.configuration) > Right::None {
-                let (name, other) = (&self.of.name, self.of.name_of(number as u8));
+                let (name, other) = (&self.of.name, self.of.remote_name(number as u8));
                 return Err(format!(
                     "{name} changes line {line}, of which {other} has a copy"
                 ));

@@ -15,31 +15,31 @@ where
         remote: u8,
         event: Cause,
     ) -> Result<Option<Reaction>, Violation> {
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender: None,
             own: Some(remote.into()),
             fields: &[],
         };
-        Ok(self.remote_reacts(line, remote, occasion)?.1)
+        Ok(self.apply_remote_reaction(line, remote, trigger)?.1)
     }
 
-    pub(super) fn remote_reacts(
+    pub(super) fn apply_remote_reaction(
         &self,
         line: Line,
         remote: u8,
-        occasion: Trigger,
+        trigger: Trigger,
     ) -> Result<(Outcome, Option<Reaction>), Violation> {
         let before = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let protocol = self.of.game.protocol;
+        let protocol = self.of.model.protocol;
         let (machine, controller) = (&self.of.remote, &protocol.remote);
         reaction(
             protocol,
             machine,
             controller,
             &before.configuration,
-            occasion,
+            trigger,
         )
     }
 
@@ -54,19 +54,23 @@ where
             let same = |flight: &&Flight| flight.message == kind && flight.remote == remote;
             flights.filter(same).count()
         };
-        self.of.game.protocol.bounds.let_begin(sends, in_flight)
+        self.of
+            .model
+            .protocol
+            .bounds
+            .can_start_access(sends, in_flight)
     }
 
     /// A thread attempts its access: performs it, or starts the transaction that it needs. Returns false if neither is
     /// possible.
     pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
-        let Some(step) = self.state.threads[thread].doing else {
+        let Some(step) = self.state.threads[thread].pending_step else {
             return Ok(false);
         };
         let Some((line, kind)) = access_of(step) else {
             return Ok(false);
         };
-        let remote = (thread % usize::from(self.of.game.remotes)) as u8;
+        let remote = (thread % usize::from(self.of.model.remotes)) as u8;
         let enough = match kind {
             Access::Load => Right::Read,
             _ => Right::Write,
@@ -133,7 +137,7 @@ where
 
     /// Computes the result of a thread's access and the new contents of the line.
     fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
-        match self.state.threads[thread].doing {
+        match self.state.threads[thread].pending_step {
             Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
                 words[usize::from(word)] = value;
                 (0, words)
@@ -167,7 +171,7 @@ where
         for _ in 0..MOST_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
-            if let Some(own) = self.own_access(step) {
+            if let Some(own) = self.specified_access(step) {
                 let name = own.name();
                 return Err(format!(
                     "thread {thread}: the text has an access `{name}` of its own, which only simulations make"
@@ -176,13 +180,13 @@ where
             let running = &mut self.state.threads[thread];
             match step {
                 Step::Stop => {
-                    running.doing = None;
+                    running.pending_step = None;
                     return Ok(());
                 }
                 Step::Hint { line } => {
-                    let remote = (thread % usize::from(self.of.game.remotes)) as u8;
-                    self.inside(thread, line, 0)?;
-                    self.hint(line, remote)?;
+                    let remote = (thread % usize::from(self.of.model.remotes)) as u8;
+                    self.check_bounds(thread, line, 0)?;
+                    self.prefetch_line(line, remote)?;
                 }
                 Step::Load { line, word }
                 | Step::LoadExclusive { line, word }
@@ -190,15 +194,15 @@ where
                 | Step::Acquire { line, word }
                 | Step::Release { line, word, .. }
                 | Step::Update { line, word, .. } => {
-                    running.doing = Some(step);
-                    return self.inside(thread, line, word);
+                    running.pending_step = Some(step);
+                    return self.check_bounds(thread, line, word);
                 }
                 Step::StoreWords {
                     line, word, words, ..
                 } => {
-                    running.doing = Some(step);
+                    running.pending_step = Some(step);
                     let last = word.saturating_add(words.max(1) - 1);
-                    return self.inside(thread, line, last);
+                    return self.check_bounds(thread, line, last);
                 }
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }
@@ -222,20 +226,20 @@ where
 
     /// Returns the protocol's own access for a synchronising step, if any. Such accesses are not explored, because all
     /// accesses are performed in order here.
-    fn own_access(&self, step: Step) -> Option<Access> {
+    fn specified_access(&self, step: Step) -> Option<Access> {
         let access = match step {
             Step::Acquire { .. } => Access::Acquire,
             Step::Release { .. } => Access::Release,
             Step::Fence => Access::Fence,
             _ => return None,
         };
-        let mut rules = self.of.game.protocol.remote.rules.iter();
+        let mut rules = self.of.model.protocol.remote.rules.iter();
         let own = rules.any(|row| row.event == Cause::Access(access));
         own.then_some(access)
     }
 
     /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
-    fn hint(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
+    fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
         let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
         if self.of.right(&held.configuration) >= Right::Read {
             return Ok(());
@@ -249,12 +253,17 @@ where
         }
     }
 
-    pub(super) fn inside(&self, thread: usize, line: Line, word: u16) -> Result<(), Violation> {
-        match line < self.of.game.lines && word < self.of.game.words {
+    pub(super) fn check_bounds(
+        &self,
+        thread: usize,
+        line: Line,
+        word: u16,
+    ) -> Result<(), Violation> {
+        match line < self.of.model.lines && word < self.of.model.words {
             true => Ok(()),
             false => Err(format!(
                 "thread {thread} accesses word {word} of line {line}; there are {} lines of {} words",
-                self.of.game.lines, self.of.game.words
+                self.of.model.lines, self.of.model.words
             )),
         }
     }
@@ -263,16 +272,16 @@ where
     pub(super) fn arrives(&mut self, line: Line, place: usize) -> Result<bool, Violation> {
         let flight = self.state.lines[line as usize].flights[place].clone();
         if !flight.to_home {
-            let occasion = Trigger {
+            let trigger = Trigger {
                 home: 0,
                 event: Cause::Message(flight.message),
                 sender: None,
                 own: Some(flight.remote.into()),
                 fields: &flight.fields,
             };
-            let (outcome, reaction) = self.remote_reacts(line, flight.remote, occasion)?;
+            let (outcome, reaction) = self.apply_remote_reaction(line, flight.remote, trigger)?;
             let Some(reaction) = reaction else {
-                let (name, message) = (self.of.name_of(flight.remote), flight.message);
+                let (name, message) = (self.of.remote_name(flight.remote), flight.message);
                 return match outcome {
                     Outcome::Leave => Ok(false),
                     _ => Err(format!(
@@ -285,7 +294,7 @@ where
             self.react(line, flight.remote, reaction, Some(&flight))?;
             return Ok(true);
         }
-        let class = self.of.game.protocol.class(flight.message);
+        let class = self.of.model.protocol.class(flight.message);
         let number = self.of.unit(line);
         if class == Some(Class::Request) && self.state.units[number].head.is_some() {
             return Ok(false);
@@ -294,12 +303,12 @@ where
         // this is no step.
         self.state.lines[line as usize].flights.remove(place);
         if class != Some(Class::Request) {
-            return self.home_takes(line, &flight);
+            return self.offer_message(line, &flight);
         }
-        if !self.home_takes(line, &flight)? {
+        if !self.offer_message(line, &flight)? {
             // A stalled request leaves its channel: the unit defers it, or it stalls the channel.
             let unit = &mut self.state.units[number];
-            match unit.waiting.len() < self.of.game.waiting {
+            match unit.waiting.len() < self.of.model.waiting {
                 true => {
                     unit.waiting.push((line, flight));
                     unit.waiting.sort();
@@ -324,14 +333,14 @@ where
             .clone();
         let brought = message.filter(|message| message.words.is_some());
         let plan = &of.plans[reaction.rule];
-        let mut around = AroundCache {
+        let mut around = PlayCacheContext {
             transition: self,
             line,
             remote,
             ended: None,
         };
         let words = agent::remote(
-            of.game.protocol,
+            of.model.protocol,
             &of.facts,
             plan,
             reaction.acts,
@@ -355,8 +364,8 @@ where
     /// Returns the thread that waits for an access to a line in a cache.
     fn waiting(&self, line: Line, remote: u8) -> Result<usize, Violation> {
         let of = |(number, thread): (usize, &Running<S::Thread>)| {
-            let access = thread.doing.and_then(access_of)?;
-            let its = number % usize::from(self.of.game.remotes) == usize::from(remote);
+            let access = thread.pending_step.and_then(access_of)?;
+            let its = number % usize::from(self.of.model.remotes) == usize::from(remote);
             (its && access.0 == line).then_some(number)
         };
         let found = self.state.threads.iter().enumerate().find_map(of);
@@ -375,7 +384,10 @@ where
         for (number, other) in place.remotes.iter().enumerate() {
             let theirs = self.of.right(&other.configuration);
             if number != usize::from(remote) && !compatible(theirs) {
-                let (name, other) = (self.of.name_of(remote), self.of.name_of(number as u8));
+                let (name, other) = (
+                    self.of.remote_name(remote),
+                    self.of.remote_name(number as u8),
+                );
                 return Err(format!(
                     "{name} may {right} line {line} while {other} may {theirs}"
                 ));
@@ -390,7 +402,7 @@ where
             true => Ok(()),
             false => Err(format!(
                 "{} may {right} line {line} under the lock of {}",
-                self.of.name_of(remote),
+                self.of.remote_name(remote),
                 self.of.name
             )),
         }
@@ -405,7 +417,7 @@ where
         fields: Vec<u16>,
         words: Option<Words>,
     ) -> Result<(), Violation> {
-        let protocol = self.of.game.protocol;
+        let protocol = self.of.model.protocol;
         let flight = Flight {
             message,
             remote,
@@ -431,7 +443,7 @@ where
         let between = flights.iter().filter(|flight| flight.remote == remote);
         match protocol.bounds.exceeded(between.count() + waiting.count()) {
             Some(what) => {
-                let name = self.of.name_of(remote);
+                let name = self.of.remote_name(remote);
                 Err(format!("{what} for line {line}, from or to {name}"))
             }
             None => Ok(()),
@@ -440,7 +452,7 @@ where
 }
 
 /// Execution context of a cache's row.
-struct AroundCache<'r, 'm, 'a, S: Scenario> {
+struct PlayCacheContext<'r, 'm, 'a, S: Scenario> {
     transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
     remote: u8,
@@ -448,7 +460,7 @@ struct AroundCache<'r, 'm, 'a, S: Scenario> {
     ended: Option<(usize, u64)>,
 }
 
-impl<S: Scenario> RemoteContext for AroundCache<'_, '_, '_, S>
+impl<S: Scenario> RemoteContext for PlayCacheContext<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -470,10 +482,10 @@ where
             Bytes::None => None,
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
-                let name = of.name_of(remote);
+                let name = of.remote_name(remote);
                 return Err(format!("{name} sends line {line}, which it does not have"));
             }
-            Bytes::Write => return Err(SENT.into()),
+            Bytes::Write => return Err(SENT_STORES.into()),
         };
         let Sending {
             message, fields, ..
@@ -503,14 +515,14 @@ where
     }
 
     fn written(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
-        Err(SENT.into())
+        Err(SENT_STORES.into())
     }
 
     fn gives_up(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
-        let states = &self.transition.of.game.protocol.remote.states;
+        let states = &self.transition.of.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(format!(
             "`every {from} becomes {to}` changes all lines, and is not explored here"

@@ -10,19 +10,19 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     /// Offers a message to the home. Returns false if the home stalls it.
-    pub(super) fn home_takes(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
-        let occasion = Trigger {
+    pub(super) fn offer_message(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
+        let trigger = Trigger {
             home: 0,
             event: Cause::Message(flight.message),
             sender: Some(flight.remote.into()),
             own: None,
             fields: &flight.fields,
         };
-        self.home_event(line, occasion, flight.words.as_ref())
+        self.home_event(line, trigger, flight.words.as_ref())
     }
 
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender: None,
@@ -35,19 +35,19 @@ where
             _ => &mut place.reading,
         };
         let before = std::mem::replace(progress, Progress::Idle);
-        let (game, place) = (self.of.game, &self.state.lines[line as usize]);
+        let (model, place) = (self.of.model, &self.state.lines[line as usize]);
         let (outcome, _) = reaction(
-            game.protocol,
+            model.protocol,
             &self.of.home,
-            game.home,
+            model.home,
             &place.home,
-            occasion,
+            trigger,
         )?;
         let alternative = matches!(event, Cause::MemoryData(1..));
         if alternative && outcome == Outcome::Unexpected {
             return Ok(false);
         }
-        let taken = self.home_event(line, occasion, None)?;
+        let taken = self.home_event(line, trigger, None)?;
         if taken || before == Progress::Ready {
             return Ok(taken);
         }
@@ -61,14 +61,14 @@ where
 
     pub(super) fn local(&mut self, unit: usize, place: usize) -> Result<bool, Violation> {
         let (line, local) = self.state.units[unit].locals[place];
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event: local.map_or(Cause::Unlock, Cause::Local),
             sender: None,
             own: None,
             fields: &[],
         };
-        let taken = self.home_event(line, occasion, None)?;
+        let taken = self.home_event(line, trigger, None)?;
         if taken {
             self.state.units[unit].locals.remove(place);
         }
@@ -79,19 +79,19 @@ where
     pub(super) fn home_event(
         &mut self,
         line: Line,
-        occasion: Trigger,
+        trigger: Trigger,
         words: Option<&Words>,
     ) -> Result<bool, Violation> {
-        let game = self.of.game;
+        let model = self.of.model;
         let before = self.state.lines[line as usize].home.clone();
         let (outcome, reaction) =
-            reaction(game.protocol, &self.of.home, game.home, &before, occasion)?;
+            reaction(model.protocol, &self.of.home, model.home, &before, trigger)?;
         let Some(reaction) = reaction else {
             return match outcome {
                 Outcome::Leave => Ok(false),
                 _ => {
-                    let state = &game.home.states[usize::from(before.state)].name;
-                    let event = event_words(game.protocol, game.home, occasion.event);
+                    let state = &model.home.states[usize::from(before.state)].name;
+                    let event = event_words(model.protocol, model.home, trigger.event);
                     Err(format!(
                         "the home of line {line} has no rule for {event} in {state}"
                     ))
@@ -99,12 +99,15 @@ where
             };
         };
         let number = self.of.unit(line);
-        if self.lacks(number, line, &reaction.acts) {
+        if self.lacks_resource(number, line, &reaction.acts) {
             return Ok(false);
         }
         // The application must receive an event about a line before the next one is created; otherwise their number
         // would be unbounded.
-        let (from, to) = (self.of.known(&before), self.of.known(&reaction.next));
+        let (from, to) = (
+            self.of.known_permission(&before),
+            self.of.known_permission(&reaction.next),
+        );
         let tells = from != to
             || reaction
                 .acts
@@ -113,15 +116,15 @@ where
         if tells
             && self
                 .state
-                .coming
+                .pending_events
                 .iter()
                 .any(|&(way, _)| way == MemoryChannel::Told(line))
         {
             return Ok(false);
         }
-        if let Cause::Message(message) = occasion.event {
+        if let Cause::Message(message) = trigger.event {
             let unit = &mut self.state.units[number];
-            let answer = game.protocol.class(message) == Some(Class::Answer);
+            let answer = model.protocol.class(message) == Some(Class::Answer);
             if answer && unit.forwards > 0 && unit.forwarding == line {
                 unit.forwards -= 1;
             }
@@ -134,27 +137,27 @@ where
         let of = self.of;
         let brought = words.map(|words| Some(words.clone()));
         let taken = HomeInput {
-            message: match occasion.event {
+            message: match trigger.event {
                 Cause::Message(message) => Some(message),
                 _ => None,
             },
-            sender: occasion.sender.map(|sender| sender as u8),
+            sender: trigger.sender.map(|sender| sender as u8),
             brought: brought.as_ref(),
         };
-        let mut around = AtHome {
+        let mut around = PlayHomeContext {
             transition: self,
             line,
         };
-        agent::home(game.protocol, &of.facts, reaction.acts, taken, &mut around)?;
+        agent::home(model.protocol, &of.facts, reaction.acts, taken, &mut around)?;
         if from != to {
-            self.tell(MemoryChannel::Told(line), Event::Changed { line, from, to });
+            self.schedule_event(MemoryChannel::Told(line), Event::Changed { line, from, to });
         }
         Ok(true)
     }
 
     /// True if a unit lacks a resource for the home's actions.
-    pub(super) fn lacks(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
-        let game = self.of.game;
+    pub(super) fn lacks_resource(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
+        let model = self.of.model;
         let busy = |of: fn(&LineState) -> Progress| {
             let lines = self.state.lines.iter().enumerate();
             let busy = lines.filter(|(number, line)| {
@@ -165,11 +168,11 @@ where
             busy.count()
         };
         acts.iter().any(|act| match act {
-            Act::StartRead => busy(|line| line.reading) >= game.reads,
+            Act::StartRead => busy(|line| line.reading) >= model.reads,
             Act::StartWrite | Act::StartStore { .. } => busy(|line| line.writing) > 0,
             Act::Send { message, .. } => {
                 let unit = &self.state.units[unit];
-                let forward = game.protocol.class(*message) == Some(Class::Forward);
+                let forward = model.protocol.class(*message) == Some(Class::Forward);
                 forward && unit.forwards > 0 && unit.forwarding != line
             }
             _ => false,
@@ -185,35 +188,35 @@ where
         }
         place.reading = Progress::Waiting;
         let mut granted = place.home.clone();
-        let has = self.of.known(&granted);
-        let occasion = Trigger {
+        let has = self.of.known_permission(&granted);
+        let trigger = Trigger {
             home: 0,
             event: Cause::MemoryData(0),
             sender: None,
             own: None,
             fields: &[],
         };
-        let mut tables = self.of.game.home;
-        let stepped = self.of.home.step(&mut granted, occasion, &mut tables);
+        let mut tables = self.of.model.home;
+        let stepped = self.of.home.step(&mut granted, trigger, &mut tables);
         let wants = match stepped {
-            Ok(Outcome::Taken { .. }) => self.of.known(&granted),
+            Ok(Outcome::Taken { .. }) => self.of.known_permission(&granted),
             _ => Right::None,
         };
         let wants = if wants > has { wants } else { Right::None };
-        self.tell(MemoryChannel::Read(line), Event::Read { line, wants, has });
+        self.schedule_event(MemoryChannel::Read(line), Event::Read { line, wants, has });
     }
 
     /// Starts a write to memory, or to the application that serves the line.
     fn start_write(&mut self, line: Line, words: Words) {
         let place = &mut self.state.lines[line as usize];
         place.memory = words.clone();
-        if let Some(dirty) = self.state.asked.get_mut(&line) {
+        if let Some(dirty) = self.state.outstanding_operations.get_mut(&line) {
             *dirty = true;
         }
         if self.of.placement.serves(line) {
             place.writing = Progress::Waiting;
-            let keeps = self.of.known(&place.home);
-            self.tell(
+            let keeps = self.of.known_permission(&place.home);
+            self.schedule_event(
                 MemoryChannel::Write(line),
                 Event::Write { line, words, keeps },
             );
@@ -224,7 +227,7 @@ where
 
     /// Completes a local operation of the application, and checks what the operation promises.
     pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
-        let local = &self.of.game.home.locals[usize::from(local)];
+        let local = &self.of.model.home.locals[usize::from(local)];
         let place = &self.state.lines[line as usize];
         if place.memory != place.last {
             return Err(format!(
@@ -235,11 +238,15 @@ where
         for (number, remote) in place.remotes.iter().enumerate() {
             let right = self.of.right(&remote.configuration);
             if right > local.ensures {
-                let (name, what) = (self.of.name_of(number as u8), &local.name);
+                let (name, what) = (self.of.remote_name(number as u8), &local.name);
                 return Err(format!("{name} may {right} line {line} after {what}"));
             }
         }
-        let dirty = self.state.asked.remove(&line).unwrap_or(false);
+        let dirty = self
+            .state
+            .outstanding_operations
+            .remove(&line)
+            .unwrap_or(false);
         if local.locks {
             self.state.locks.insert(line, local.ensures);
         }
@@ -252,18 +259,18 @@ where
             operation,
             dirty,
         };
-        self.tell(MemoryChannel::Told(line), done);
+        self.schedule_event(MemoryChannel::Told(line), done);
         Ok(())
     }
 }
 
 /// Execution context of a home's row.
-struct AtHome<'r, 'm, 'a, S: Scenario> {
+struct PlayHomeContext<'r, 'm, 'a, S: Scenario> {
     transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
 }
 
-impl<S: Scenario> HomeContext for AtHome<'_, '_, '_, S>
+impl<S: Scenario> HomeContext for PlayHomeContext<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -276,7 +283,7 @@ where
     }
 
     /// Words carry their values, so comparison with the last write shows that they are stale.
-    fn aged(&self, copy: &Option<Words>) -> Option<Words> {
+    fn mark_stale(&self, copy: &Option<Words>) -> Option<Words> {
         copy.clone()
     }
 
@@ -288,12 +295,12 @@ where
         let words = match sending.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
-            Bytes::Write => return Err(SENT.into()),
+            Bytes::Write => return Err(SENT_STORES.into()),
         };
         let Sending {
             message, fields, ..
         } = sending;
-        if of.game.protocol.class(message) == Some(Class::Forward) && of.answers {
+        if of.model.protocol.class(message) == Some(Class::Forward) && of.answers {
             let unit = &mut self.transition.state.units[of.unit(line)];
             unit.forwards += 1;
             unit.forwarding = line;
@@ -310,7 +317,7 @@ where
     }
 
     fn set_memory(&mut self, _copy: &Option<Words>) -> Result<(), Violation> {
-        Err(AT_ONCE.into())
+        Err(ZERO_LATENCY_MEMORY.into())
     }
 
     fn lock(&self) -> Right {
@@ -322,15 +329,15 @@ where
     }
 
     fn store(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
-        Err(AT_ONCE.into())
+        Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn set_aside(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
-        Err(AT_ONCE.into())
+    fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
+        Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn take_aside(&mut self) -> Result<(Option<u8>, bool), Violation> {
-        Err(AT_ONCE.into())
+    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Violation> {
+        Err(ZERO_LATENCY_MEMORY.into())
     }
 
     fn start(&mut self, wish: MemoryOp<Option<Words>>) -> Result<(), Violation> {
@@ -341,7 +348,7 @@ where
                 let line = self.line;
                 return Err(format!("the home writes line {line} without bytes"));
             }
-            MemoryOp::Store { .. } => return Err(SENT.into()),
+            MemoryOp::Store { .. } => return Err(SENT_STORES.into()),
         }
         Ok(())
     }

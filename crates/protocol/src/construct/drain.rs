@@ -10,7 +10,7 @@ use super::explain::Drawing;
 use super::explain::Input;
 use super::explore::{Cell, HomeGraph};
 use super::fault::{Fault, FaultKind, Note};
-use super::program::{HAND, LOCAL, LOCKED, MEMORY};
+use super::program::{CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::{Class, MessageId};
@@ -261,7 +261,7 @@ impl Product<'_, '_> {
         let slots = &self.graph.states[whole.home as usize].slots;
         let remotes = self.graph.remotes as usize;
         let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
-        [HAND, LOCAL, MEMORY, LOCKED]
+        [CURRENT_REQUEST, LOCAL, MEMORY, LOCKED]
             .iter()
             .all(|&variable| slot(variable) == 0)
             && whole.asked == 0
@@ -318,7 +318,7 @@ impl Product<'_, '_> {
         path.reverse();
         let way = path.len();
         if !dead_end {
-            path.extend(circle(edges, at));
+            path.extend(find_cycle(edges, at));
         }
         let mut sequence = self.draw(path[..way].iter().copied());
         if !dead_end {
@@ -342,7 +342,7 @@ impl Product<'_, '_> {
         let settings: Vec<String> = states[at]
             .settings
             .iter()
-            .map(|&setting| self.environment.show(setting))
+            .map(|&setting| self.environment.setting_text(setting))
             .collect();
         let what = if dead_end {
             "nothing moves any more"
@@ -418,7 +418,7 @@ impl Product<'_, '_> {
         let slot = |variable: crate::protocol::VariableId| {
             slots[variable.index() + whole.settings.len() - 1]
         };
-        if let Some(hand) = (slot(HAND) as usize).checked_sub(1) {
+        if let Some(hand) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
                 "the home has `{}` in hand",
                 protocol.message(policy.requests[hand].message).name
@@ -533,7 +533,7 @@ impl Product<'_, '_> {
 }
 
 /// Moves that are not spontaneous, from a state until a state repeats.
-fn circle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
+fn find_cycle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
     let mut seen = FxHashSet::default();
     let (mut at, mut labels) = (start, Vec::new());
     while seen.insert(at) {

@@ -310,7 +310,7 @@ impl<'a> Environment<'a> {
                 continue;
             };
             let under_way = |message| setting.messages().filter(|&m| m == message).count();
-            let begins = (self.protocol.bounds).let_begin(|m| sends.contains(&m), under_way);
+            let begins = (self.protocol.bounds).can_start_access(|m| sends.contains(&m), under_way);
             if (sends.is_empty() && next == setting.state) || !begins {
                 continue;
             }
@@ -401,7 +401,7 @@ impl<'a> Environment<'a> {
     }
 
     /// Text of a setting: `IS{ReadShared, VictimShared}`.
-    pub fn show(&self, id: SettingId) -> String {
+    pub fn setting_text(&self, id: SettingId) -> String {
         let setting = self.setting(id);
         let names: Vec<&str> = setting
             .messages()

@@ -168,7 +168,7 @@ pub struct Drawing<'e, 'a> {
     /// Steps drawn so far.
     pub sequence: Sequence,
     /// Messages sent and not yet received: sender, receiver, message, flight.
-    flying: Vec<(usize, usize, MessageId, u32)>,
+    messages_in_flight: Vec<(usize, usize, MessageId, u32)>,
     flights: u32,
 }
 
@@ -193,7 +193,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 agents,
                 steps: Vec::new(),
             },
-            flying: Vec::new(),
+            messages_in_flight: Vec::new(),
             flights: 0,
         }
     }
@@ -216,7 +216,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
         let flight = self.flights;
         self.flights += 1;
-        self.flying.push((from, to, message, flight));
+        self.messages_in_flight.push((from, to, message, flight));
         let message = self.environment.protocol.message(message).name.clone();
         self.push(
             from,
@@ -232,13 +232,13 @@ impl<'e, 'a> Drawing<'e, 'a> {
     /// Adds the arrival of a message.
     pub fn receive(&mut self, agent: usize, message: MessageId, from: usize, visible: bool) {
         let at = self
-            .flying
+            .messages_in_flight
             .iter()
             .position(|&(sender, receiver, other, _)| {
                 (sender, receiver, other) == (from, agent, message)
             });
         let flight = match at {
-            Some(at) => self.flying.remove(at).3,
+            Some(at) => self.messages_in_flight.remove(at).3,
             None => {
                 self.flights += 1;
                 self.flights - 1

@@ -3,8 +3,8 @@
 use super::environment::{MoveError, SettingId};
 use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
-use super::knowledge::{Knowledge, KnowledgeId, Stop};
-use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
+use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
+use super::program::{Entry, Lazy, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use crate::policy::{Policy, Stall, When};
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of home states; three remotes of ECI stay far below it.
-const MOST_STATES: usize = 400_000;
+const MAX_STATES: usize = 400_000;
 
 /// Reaction of a home to an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -162,7 +162,7 @@ pub fn explore(
             input: (Event::Unlock, None),
             acts: Vec::new(),
         };
-        return Err(explorer.stopped(stop, Vec::new(), 0, &step));
+        return Err(explorer.knowledge_fault(stop, Vec::new(), 0, &step));
     }
     let initial = explorer.machine.initial();
     explorer.ids.insert(initial.clone(), 0);
@@ -179,10 +179,10 @@ pub fn explore(
             explorer.react(next as u32, input)?;
         }
         next += 1;
-        if explorer.graph.states.len() > MOST_STATES {
+        if explorer.graph.states.len() > MAX_STATES {
             return Err(Box::new(Fault {
                 kind: FaultKind::TooLarge,
-                text: format!("the home has more than {MOST_STATES} states with {remotes} remotes"),
+                text: format!("the home has more than {MAX_STATES} states with {remotes} remotes"),
                 remedy: Some("ask for systems with fewer remotes".into()),
                 span: policy.span,
                 explanations: Vec::new(),
@@ -205,7 +205,7 @@ impl Explorer<'_, '_> {
                         input,
                         acts: Vec::new(),
                     };
-                    return Err(self.stopped(stop, self.graph.view(state), sender, &step));
+                    return Err(self.knowledge_fault(stop, self.graph.view(state), sender, &step));
                 }
             }
         }
@@ -239,7 +239,12 @@ impl Explorer<'_, '_> {
                     input,
                     acts: interrupted.acts,
                 };
-                return Err(self.stopped(stop, self.graph.view(state), to.unwrap_or(0), &step));
+                return Err(self.knowledge_fault(
+                    stop,
+                    self.graph.view(state),
+                    to.unwrap_or(0),
+                    &step,
+                ));
             }
             Ok(Outcome::Unexpected) => match event {
                 Event::Message(message) => return Err(self.stuck(state, input, message)),
@@ -295,7 +300,13 @@ impl Explorer<'_, '_> {
     }
 
     /// Builds the fault for a knowledge set that could not be built during `step`.
-    fn stopped(&mut self, stop: Stop, mut view: View, remote: u16, step: &ViewStep) -> Box<Fault> {
+    fn knowledge_fault(
+        &mut self,
+        stop: KnowledgeError,
+        mut view: View,
+        remote: u16,
+        step: &ViewStep,
+    ) -> Box<Fault> {
         let begun = !matches!(step.input.0, Event::Unlock);
         if begun {
             view.push(step.clone());
@@ -304,7 +315,7 @@ impl Explorer<'_, '_> {
         let remotes = self.graph.remotes;
         let agent = &protocol.remote.name;
         match stop {
-            Stop::Trouble(setting, MoveError::Unexpected(message)) => {
+            KnowledgeError::Trouble(setting, MoveError::Unexpected(message)) => {
                 let state = self.knowledge.environment.setting(setting).state;
                 let state = &protocol.remote.states[state.index()].name;
                 let name = self.name(message).to_string();
@@ -327,10 +338,10 @@ impl Explorer<'_, '_> {
                     explanations: vec![sequence],
                 })
             }
-            Stop::Trouble(_, MoveError::TooMany(step)) => {
+            KnowledgeError::Trouble(_, MoveError::TooMany(step)) => {
                 let setting = step.to;
                 let limit = self.knowledge.environment.in_flight_limit();
-                let shown = self.knowledge.environment.show(setting);
+                let shown = self.knowledge.environment.setting_text(setting);
                 let sequence = self.run(&view, remote, setting);
                 Box::new(Fault {
                     kind: FaultKind::Unbounded,
@@ -340,11 +351,11 @@ impl Explorer<'_, '_> {
                     explanations: vec![sequence],
                 })
             }
-            Stop::LostCount(with, without) => {
+            KnowledgeError::LostCount(with, without) => {
                 let text = format!(
                     "the home no longer knows whether a forward is unanswered: {} and {} agree with all it has seen",
-                    self.knowledge.environment.show(with),
-                    self.knowledge.environment.show(without)
+                    self.knowledge.environment.setting_text(with),
+                    self.knowledge.environment.setting_text(without)
                 );
                 let explanations = vec![
                     self.run(&view, remote, with),
@@ -441,7 +452,7 @@ impl Explorer<'_, '_> {
         if self.policy.stall == Stall::Possible || self.slot(state, MEMORY) != Slot::Free as u16 {
             return Ok(());
         }
-        let (hand, local) = (self.slot(state, HAND), self.slot(state, LOCAL));
+        let (hand, local) = (self.slot(state, CURRENT_REQUEST), self.slot(state, LOCAL));
         let (ensure, span) = match (hand, local) {
             (0, 0) => return Ok(()),
             (0, local) => {
@@ -520,7 +531,7 @@ impl Explorer<'_, '_> {
                 input,
                 acts: Vec::new(),
             });
-            let shown = self.knowledge.environment.show(wrong);
+            let shown = self.knowledge.environment.setting_text(wrong);
             let explanations = as_expected
                 .into_iter()
                 .chain([wrong])
@@ -583,7 +594,7 @@ impl Explorer<'_, '_> {
         let (Event::Message(message), Some(remote)) = input else {
             return;
         };
-        let idle = [MEMORY, HAND, LOCAL]
+        let idle = [MEMORY, CURRENT_REQUEST, LOCAL]
             .iter()
             .all(|&variable| self.slot(state, variable) == 0);
         if self.policy.stall == Stall::Proven || !idle || self.noted.contains(&message) {

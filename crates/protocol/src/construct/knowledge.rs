@@ -33,7 +33,7 @@ pub struct Facts {
 
 /// Reason why a knowledge set cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum KnowledgeError {
     /// The remote's silent moves in this setting cannot be determined.
     Trouble(SettingId, MoveError),
     /// A forward is unanswered in the first setting, and none in the second.
@@ -99,7 +99,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Knowledge set at power-up.
-    pub fn initial(&mut self) -> Result<KnowledgeId, Stop> {
+    pub fn initial(&mut self) -> Result<KnowledgeId, KnowledgeError> {
         let setting = self.environment.initial();
         self.close(vec![setting])
     }
@@ -109,7 +109,7 @@ impl<'a> Knowledge<'a> {
         &mut self,
         id: KnowledgeId,
         message: MessageId,
-    ) -> Result<Option<KnowledgeId>, Stop> {
+    ) -> Result<Option<KnowledgeId>, KnowledgeError> {
         if let Some(&known) = self.received.get(&(id, message)) {
             return Ok(known);
         }
@@ -128,7 +128,11 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Knowledge set after sending a message.
-    pub fn send(&mut self, id: KnowledgeId, message: MessageId) -> Result<KnowledgeId, Stop> {
+    pub fn send(
+        &mut self,
+        id: KnowledgeId,
+        message: MessageId,
+    ) -> Result<KnowledgeId, KnowledgeError> {
         if let Some(&known) = self.sent.get(&(id, message)) {
             return Ok(known);
         }
@@ -157,13 +161,13 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Closes a set under the remote's silent moves and interns it.
-    fn close(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, Stop> {
+    fn close(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, KnowledgeError> {
         let mut seen: FxHashSet<SettingId> = base.iter().copied().collect();
         let mut queue: VecDeque<SettingId> = seen.iter().copied().collect();
         queue.make_contiguous().sort_unstable();
         while let Some(setting) = queue.pop_front() {
             match &*self.environment.moves(setting) {
-                Err(trouble) => return Err(Stop::Trouble(setting, trouble.clone())),
+                Err(trouble) => return Err(KnowledgeError::Trouble(setting, trouble.clone())),
                 Ok(moves) => {
                     for step in moves {
                         if seen.insert(step.to) {
@@ -186,7 +190,7 @@ impl<'a> Knowledge<'a> {
         Ok(id)
     }
 
-    fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, Stop> {
+    fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, KnowledgeError> {
         let policy = self.environment.policy();
         let awaited = |message: &MessageId| {
             policy
@@ -237,7 +241,7 @@ impl<'a> Knowledge<'a> {
             }
         }
         if let (Some(with), Some(without)) = (with, without) {
-            return Err(Stop::LostCount(with, without));
+            return Err(KnowledgeError::LostCount(with, without));
         }
         facts.forward = with.is_some();
         Ok(facts)

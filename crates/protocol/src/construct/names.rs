@@ -14,7 +14,7 @@
 use super::environment::{Environment, SettingId};
 use super::explore::HomeGraph;
 use super::knowledge::{Knowledge, KnowledgeId};
-use super::program::{Slot, HAND, LOCAL, LOCKED, MEMORY};
+use super::program::{Slot, CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::{Effect, Event, Statement};
 use crate::protocol::{Class, MessageId, Protocol, Right, StateId};
 use std::collections::BTreeSet;
@@ -129,8 +129,8 @@ impl<'e, 'a> Namer<'e, 'a> {
         if slots[MEMORY.index()] == Slot::Write as u16 {
             status.push_str(".wr");
         }
-        if slots[HAND.index()] != 0 {
-            let request = request(slots[HAND.index()]);
+        if slots[CURRENT_REQUEST.index()] != 0 {
+            let request = request(slots[CURRENT_REQUEST.index()]);
             let told = base.ends_with(&format!(":{request}"));
             status.push('.');
             let stores = slots[MEMORY.index()] == Slot::Store as u16;

@@ -3,7 +3,7 @@
 //! One program serves any number of remotes; knowledge is one index per remote. During the exploration tables are
 //! computed on demand ([`Lazy`]); afterwards they are frozen into constants.
 
-use super::knowledge::{Facts, Knowledge, KnowledgeId, Stop};
+use super::knowledge::{Facts, Knowledge, KnowledgeError, KnowledgeId};
 use crate::controller::{
     Controller, Effect, Event, Expression, Initial, Local, Operator, Rule, State, Statement,
     Target, Variable,
@@ -18,7 +18,7 @@ use Statement as S;
 /// Knowledge index of each remote.
 pub const KNOWN: VariableId = VariableId(0);
 /// Request in progress, as its position in the policy plus 1; 0 for none.
-pub const HAND: VariableId = VariableId(1);
+pub const CURRENT_REQUEST: VariableId = VariableId(1);
 /// Remote whose request is in progress.
 pub const REQUESTER: VariableId = VariableId(2);
 /// Local operation in progress, as its index plus 1; 0 for none.
@@ -102,7 +102,7 @@ pub struct Lazy<'k, 'a> {
     /// Content of each table, by table number.
     pub entries: &'k [Entry],
     /// Reason why the last look-up failed, if it did.
-    pub stop: Option<Stop>,
+    pub stop: Option<KnowledgeError>,
 }
 
 impl Tables for Lazy<'_, '_> {
@@ -298,7 +298,10 @@ impl<'a> Writer<'a> {
         );
         let after = self.after(arrives, E::Sender);
         let fact = |writer: &mut Self, entry| writer.table(entry, after.clone());
-        let busy = or(or(is_not(MEMORY, 0), is_not(HAND, 0)), is(LOCKED, 1));
+        let busy = or(
+            or(is_not(MEMORY, 0), is_not(CURRENT_REQUEST, 0)),
+            is(LOCKED, 1),
+        );
         let unsettled = fact(self, Entry::Unsettled);
         let forward = fact(self, Entry::Forward);
         let dirty = fact(self, Entry::Dirty);
@@ -337,10 +340,10 @@ impl<'a> Writer<'a> {
         }
         let mut body = vec![
             S::AssignElement(KNOWN, vec![E::Sender], after.clone()),
-            set(HAND, position as u16 + 1),
+            set(CURRENT_REQUEST, position as u16 + 1),
             S::Assign(REQUESTER, E::Sender),
         ];
-        body.extend(self.pursue());
+        body.extend(self.advance_request());
         self.take(event, possible, body, request.span);
     }
 
@@ -367,7 +370,7 @@ impl<'a> Writer<'a> {
             );
             body.extend([S::StartWrite, set(MEMORY, Slot::Write as u16)]);
         } else {
-            body.extend(self.pursue());
+            body.extend(self.advance_request());
         }
         self.take(event, possible, body, span);
     }
@@ -381,11 +384,11 @@ impl<'a> Writer<'a> {
             let free = and(is(LOCAL, 0), is(LOCKED, 0));
             let accepts = match self.policy.acceptance {
                 Acceptance::Always => free,
-                Acceptance::BetweenRequests => and(free, is(HAND, 0)),
-                Acceptance::WhenIdle => and(free, and(is(HAND, 0), is(MEMORY, 0))),
+                Acceptance::BetweenRequests => and(free, is(CURRENT_REQUEST, 0)),
+                Acceptance::WhenIdle => and(free, and(is(CURRENT_REQUEST, 0), is(MEMORY, 0))),
             };
             let mut body = vec![set(LOCAL, index as u16 + 1)];
-            body.extend(self.pursue());
+            body.extend(self.advance_request());
             self.take(event, accepts, body, local.span);
             self.rule(event, E::Constant(1), Effect::Leave, local.span);
         }
@@ -404,11 +407,11 @@ impl<'a> Writer<'a> {
     fn memory(&mut self) {
         let free = set(MEMORY, Slot::Free as u16);
         for (position, request) in self.policy.requests.iter().enumerate() {
-            let in_hand = is(HAND, position as u16 + 1);
+            let in_hand = is(CURRENT_REQUEST, position as u16 + 1);
             if request.write {
                 let mut body = vec![free.clone()];
                 body.extend(self.grant(request, |_| true, 0));
-                body.extend(self.pursue());
+                body.extend(self.advance_request());
                 let guard = and(is(MEMORY, Slot::Store as u16), in_hand);
                 self.take(Event::MemoryDone, guard, body, request.span);
                 continue;
@@ -426,13 +429,13 @@ impl<'a> Writer<'a> {
             for choice in 0..=choices {
                 let mut body = vec![free.clone()];
                 body.extend(self.grant(request, |line| line, choice));
-                body.extend(self.pursue());
+                body.extend(self.advance_request());
                 let guard = and(is(MEMORY, Slot::Read as u16), in_hand.clone());
                 self.take(Event::MemoryData(choice), guard, body, request.span);
             }
         }
         let mut body = vec![free];
-        body.extend(self.pursue());
+        body.extend(self.advance_request());
         self.take(
             Event::MemoryDone,
             is(MEMORY, Slot::Write as u16),
@@ -493,14 +496,14 @@ impl<'a> Writer<'a> {
                 fields: Vec::new(),
             },
             S::AssignElement(KNOWN, vec![requester], after),
-            set(HAND, 0),
+            set(CURRENT_REQUEST, 0),
             S::Assign(REQUESTER, E::None),
         ]
     }
 
     /// Statements that follow every change of knowledge. If the memory slot is free, they pursue the goal of the
     /// request in progress, or else of the local operation in progress.
-    fn pursue(&mut self) -> Vec<Statement> {
+    fn advance_request(&mut self) -> Vec<Statement> {
         let policy = self.policy;
         let mut locals = Vec::new();
         for (index, local) in policy.locals.iter().enumerate().rev() {
@@ -515,7 +518,11 @@ impl<'a> Writer<'a> {
         for (position, request) in policy.requests.iter().enumerate().rev() {
             let start = self.start(request, &locals);
             let goal = self.goal(request.ensure, Some(E::Variable(REQUESTER)), start);
-            requests = vec![when(is(HAND, position as u16 + 1), goal, requests)];
+            requests = vec![when(
+                is(CURRENT_REQUEST, position as u16 + 1),
+                goal,
+                requests,
+            )];
         }
         vec![when(is(MEMORY, Slot::Free as u16), requests, Vec::new())]
     }

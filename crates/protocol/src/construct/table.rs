@@ -4,7 +4,7 @@ use super::explain::Input;
 use super::explore::{Cell, HomeGraph};
 use super::knowledge::Knowledge;
 use super::names::Namer;
-use super::program::{locals, HAND, REQUESTER};
+use super::program::{locals, CURRENT_REQUEST, REQUESTER};
 use crate::controller::{Controller, Effect, Event, Expression, Rule, State, Statement, Target};
 use crate::execute::Act;
 use crate::protocol::{Right, StateId};
@@ -51,7 +51,7 @@ impl HomeTable {
                 let mut settings: Vec<String> = members
                     .iter()
                     .flat_map(|&member| knowledge.settings(graph.known(member, 0)))
-                    .map(|&setting| knowledge.environment.show(setting))
+                    .map(|&setting| knowledge.environment.setting_text(setting))
                     .collect();
                 settings.sort();
                 settings.dedup();
@@ -125,7 +125,7 @@ impl HomeTable {
                 // The span of a row is that of its goal: its own request, or the request in progress. With one remote
                 // the requester takes one slot, so slots and variables have the same index.
                 let hand = if from[REQUESTER.index()] != 0 {
-                    from[HAND.index()]
+                    from[CURRENT_REQUEST.index()]
                 } else {
                     0
                 };

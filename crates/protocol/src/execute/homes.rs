@@ -2,18 +2,18 @@
 
 use super::members::{is_in, ones, words, Members, WORD};
 use super::{Fault, Run};
-use crate::controller::{Expression, HomeSet, OfHomes, Statement};
+use crate::controller::{Expression, HomeSet, HomeSetQuery, Statement};
 use crate::terms::VariableId;
 
 impl Run<'_, '_, '_> {
-    pub(super) fn of_homes(&mut self, of: &OfHomes) -> Result<i32, Fault> {
+    pub(super) fn of_homes(&mut self, of: &HomeSetQuery) -> Result<i32, Fault> {
         Ok(match of {
-            OfHomes::Count(set) => self.count_homes(set)? as i32,
-            OfHomes::In(home, set) => {
+            HomeSetQuery::Count(set) => self.count_homes(set)? as i32,
+            HomeSetQuery::In(home, set) => {
                 let home = self.home_number(home)?;
                 self.has_home(set, home)?.into()
             }
-            OfHomes::Equal(a, b) => self.home_set(a)?.is(&self.home_set(b)?).into(),
+            HomeSetQuery::Equal(a, b) => self.home_set(a)?.is(&self.home_set(b)?).into(),
         })
     }
 
@@ -22,7 +22,7 @@ impl Run<'_, '_, '_> {
         variable: VariableId,
         set: &HomeSet,
     ) -> Result<(), Fault> {
-        let (first, count) = self.slots_of_homes(variable);
+        let (first, count) = self.home_set_slots(variable);
         // Adding or removing one home changes a single word.
         let own = |set: &HomeSet| *set == HomeSet::Variable(variable);
         let one = match set {
@@ -52,14 +52,14 @@ impl Run<'_, '_, '_> {
     }
 
     /// First slot and number of slots of a variable that is a set of homes.
-    fn slots_of_homes(&self, variable: VariableId) -> (usize, usize) {
+    fn home_set_slots(&self, variable: VariableId) -> (usize, usize) {
         let ty = self.machine.controller.variables[variable.index()].ty;
         let homes = ty.extent(self.machine.remotes)[0];
         (self.machine.slot(variable.0), words(homes))
     }
 
-    fn words_of_homes(&self, variable: VariableId) -> &[u16] {
-        let (first, count) = self.slots_of_homes(variable);
+    fn home_set_words(&self, variable: VariableId) -> &[u16] {
+        let (first, count) = self.home_set_slots(variable);
         self.values.of(first, count)
     }
 
@@ -76,7 +76,7 @@ impl Run<'_, '_, '_> {
                 members.add(self.home_number(home)?);
                 members
             }
-            HomeSet::Variable(variable) => Members::of(self.words_of_homes(*variable)),
+            HomeSet::Variable(variable) => Members::of(self.home_set_words(*variable)),
             HomeSet::Union(a, b) => self.home_set(a)?.with(&self.home_set(b)?, |a, b| a | b),
             HomeSet::Difference(a, b) => self.home_set(a)?.with(&self.home_set(b)?, |a, b| a & !b),
         })
@@ -85,7 +85,7 @@ impl Run<'_, '_, '_> {
     /// Number of homes in a set. A variable, with or without one more or less home, is counted without a copy.
     fn count_homes(&mut self, set: &HomeSet) -> Result<u32, Fault> {
         let (all, one, more) = match set {
-            HomeSet::Variable(variable) => return Ok(ones(self.words_of_homes(*variable))),
+            HomeSet::Variable(variable) => return Ok(ones(self.home_set_words(*variable))),
             HomeSet::Union(all, one) => (all, &**one, true),
             HomeSet::Difference(all, one) => (all, &**one, false),
             HomeSet::Empty | HomeSet::Singleton(_) => return Ok(self.home_set(set)?.count()),
@@ -106,7 +106,7 @@ impl Run<'_, '_, '_> {
         Ok(match set {
             HomeSet::Empty => false,
             HomeSet::Singleton(own) => self.home_number(own)? == home,
-            HomeSet::Variable(variable) => is_in(self.words_of_homes(*variable), home),
+            HomeSet::Variable(variable) => is_in(self.home_set_words(*variable), home),
             // Both operands are evaluated, so that a fault in either is reported.
             HomeSet::Union(a, b) => self.has_home(a, home)? | self.has_home(b, home)?,
             HomeSet::Difference(a, b) => self.has_home(a, home)? & !self.has_home(b, home)?,

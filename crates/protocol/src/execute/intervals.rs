@@ -33,11 +33,11 @@ impl Run<'_, '_, '_> {
     /// Returns the end of the interval: the first remote, counted from 1, for which the condition may differ from its
     /// value for the current remote. Returns the number after the last remote if there is none. Precondition: the
     /// condition has been evaluated, and no value has changed since.
-    pub(super) fn end_of_interval(&mut self, condition: &Expression) -> u32 {
+    pub(super) fn interval_end(&mut self, condition: &Expression) -> u32 {
         let next = u32::from(self.each) + 1;
         let end = u32::from(self.machine.remotes) + 1;
         match self.machine.remotes > WORD {
-            true => self.constant_until(condition, end).unwrap_or(next),
+            true => self.constant_interval_end(condition, end).unwrap_or(next),
             // The few remotes of a checked system are evaluated faster one by one.
             false => next,
         }
@@ -45,7 +45,7 @@ impl Run<'_, '_, '_> {
 
     /// Returns the end of an interval, at most `end`, in which the expression has one value. Returns `None` if the
     /// analysis does not cover how the expression depends on the remote.
-    fn constant_until(&mut self, expression: &Expression, end: u32) -> Option<u32> {
+    fn constant_interval_end(&mut self, expression: &Expression, end: u32) -> Option<u32> {
         match expression {
             Expression::Each | Expression::Homes(_) => None,
             Expression::Constant(_)
@@ -59,30 +59,30 @@ impl Run<'_, '_, '_> {
             // These bind a remote of their own.
             | Expression::All(_)
             | Expression::Any(_) => Some(end),
-            Expression::Element(variable, at) => self.element_until(*variable, at, end),
+            Expression::Element(variable, at) => self.element_interval_end(*variable, at, end),
             Expression::Table(_, operand)
             | Expression::Not(operand)
-            | Expression::Round(operand, _) => self.constant_until(operand, end),
-            Expression::Count(set) => self.set_until(set, end),
+            | Expression::Round(operand, _) => self.constant_interval_end(operand, end),
+            Expression::Count(set) => self.set_interval_end(set, end),
             Expression::SetsEqual(a, b) | Expression::SetsDiffer(a, b) => {
-                let end = self.set_until(a, end)?;
-                self.set_until(b, end)
+                let end = self.set_interval_end(a, end)?;
+                self.set_interval_end(b, end)
             }
             Expression::In(remote, set) if **remote == Expression::Each => {
-                let end = self.set_until(set, end)?;
+                let end = self.set_interval_end(set, end)?;
                 let members = self.set(set).ok()?;
                 let change = members.next_change(self.each - 1);
                 Some(change.map_or(end, |change| end.min(u32::from(change) + 1)))
             }
             Expression::In(remote, set) => {
-                let end = self.constant_until(remote, end)?;
-                self.set_until(set, end)
+                let end = self.constant_interval_end(remote, end)?;
+                self.set_interval_end(set, end)
             }
             Expression::Binary(operator, left, right) => {
                 let compares = matches!(operator, Operator::Equal | Operator::NotEqual);
                 match (&**left, &**right) {
                     (Expression::Each, other) | (other, Expression::Each) if compares => {
-                        let end = self.constant_until(other, end)?;
+                        let end = self.constant_interval_end(other, end)?;
                         let each = u32::from(self.each);
                         Some(match u32::try_from(self.eval(other).ok()?) {
                             Ok(named) if named == each => each + 1,
@@ -91,21 +91,26 @@ impl Run<'_, '_, '_> {
                         })
                     }
                     (left, right) => {
-                        let end = self.constant_until(left, end)?;
-                        self.constant_until(right, end)
+                        let end = self.constant_interval_end(left, end)?;
+                        self.constant_interval_end(right, end)
                     }
                 }
             }
         }
     }
 
-    /// As [`Run::constant_until`], for an element of an array.
-    fn element_until(&mut self, variable: VariableId, at: &[Expression], end: u32) -> Option<u32> {
+    /// As [`Run::constant_interval_end`], for an element of an array.
+    fn element_interval_end(
+        &mut self,
+        variable: VariableId,
+        at: &[Expression],
+        end: u32,
+    ) -> Option<u32> {
         let (mut end, mut dimension) = (end, None);
         for (place, index) in at.iter().enumerate() {
             match index {
                 Expression::Each if dimension.is_none() => dimension = Some(place),
-                index => end = self.constant_until(index, end)?,
+                index => end = self.constant_interval_end(index, end)?,
             }
         }
         let Some(dimension) = dimension else {
@@ -129,14 +134,14 @@ impl Run<'_, '_, '_> {
         Some(u32::from(self.each) + equal_slots(slots, stride) as u32)
     }
 
-    /// As [`Run::constant_until`], for a set.
-    fn set_until(&mut self, set: &Set, end: u32) -> Option<u32> {
+    /// As [`Run::constant_interval_end`], for a set.
+    fn set_interval_end(&mut self, set: &Set, end: u32) -> Option<u32> {
         match set {
             Set::Empty | Set::All(_) | Set::Variable(_) | Set::Field(_) => Some(end),
-            Set::Singleton(remote) => self.constant_until(remote, end),
+            Set::Singleton(remote) => self.constant_interval_end(remote, end),
             Set::Union(a, b) | Set::Difference(a, b) => {
-                let end = self.set_until(a, end)?;
-                self.set_until(b, end)
+                let end = self.set_interval_end(a, end)?;
+                self.set_interval_end(b, end)
             }
         }
     }
@@ -329,7 +334,7 @@ mod tests {
                     }
                     for each in 1..=REMOTES {
                         run.each = each;
-                        let end = run.end_of_interval(&condition);
+                        let end = run.interval_end(&condition);
                         assert!(end > each.into() && end <= u32::from(REMOTES) + 1);
                         let interval = &of_each[usize::from(each) - 1..end as usize - 1];
                         assert!(interval.iter().all(|of| *of == interval[0]), "{condition:?} at {each}");
@@ -350,7 +355,7 @@ mod tests {
         let conditions = conditions();
         let end = |run: &mut Run, condition: usize, each| {
             run.each = each;
-            run.end_of_interval(&conditions[condition])
+            run.interval_end(&conditions[condition])
         };
         asked(&mut slots, |run| {
             let last = u32::from(REMOTES) + 1;

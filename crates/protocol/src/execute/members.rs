@@ -22,11 +22,11 @@ pub(super) fn is_in(words: &[u16], remote: u16) -> bool {
 }
 
 /// Words stored inline, without allocation: 512 members.
-const FEW: usize = 32;
+const INLINE_WORDS: usize = 32;
 
 /// A set of remotes or homes during the execution of a rule.
 pub(super) struct Members {
-    few: [u16; FEW],
+    inline_words: [u16; INLINE_WORDS],
     /// Words after the inline ones, if any.
     others: Vec<u16>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Members {
 impl Members {
     pub(super) fn none() -> Members {
         Members {
-            few: [0; FEW],
+            inline_words: [0; INLINE_WORDS],
             others: Vec::new(),
         }
     }
@@ -42,26 +42,26 @@ impl Members {
     /// Creates the set stored in these words.
     pub(super) fn of(words: &[u16]) -> Members {
         let mut members = Members::none();
-        let few = words.len().min(FEW);
-        members.few[..few].copy_from_slice(&words[..few]);
-        members.others.extend_from_slice(&words[few..]);
+        let inline_words = words.len().min(INLINE_WORDS);
+        members.inline_words[..inline_words].copy_from_slice(&words[..inline_words]);
+        members.others.extend_from_slice(&words[inline_words..]);
         members
     }
 
     /// The only word of a set of at most [`WORD`] members.
     pub(super) fn first(&self) -> u16 {
-        self.few[0]
+        self.inline_words[0]
     }
 
     pub(super) fn words(&self) -> impl Iterator<Item = u16> + '_ {
-        self.few.iter().chain(&self.others).copied()
+        self.inline_words.iter().chain(&self.others).copied()
     }
 
     /// Stores the set in the slots of a variable.
     pub(super) fn put(&self, slots: &mut [u16]) {
-        let few = slots.len().min(FEW);
-        let (first, rest) = slots.split_at_mut(few);
-        first.copy_from_slice(&self.few[..few]);
+        let inline_words = slots.len().min(INLINE_WORDS);
+        let (first, rest) = slots.split_at_mut(inline_words);
+        first.copy_from_slice(&self.inline_words[..inline_words]);
         let (there, none) = rest.split_at_mut(self.others.len().min(rest.len()));
         there.copy_from_slice(&self.others[..there.len()]);
         none.fill(0);
@@ -69,8 +69,8 @@ impl Members {
 
     pub(super) fn add(&mut self, member: u16) {
         let word = usize::from(member / WORD);
-        let word = match word.checked_sub(FEW) {
-            None => &mut self.few[word],
+        let word = match word.checked_sub(INLINE_WORDS) {
+            None => &mut self.inline_words[word],
             Some(other) => {
                 if other >= self.others.len() {
                     self.others.resize(other + 1, 0);
@@ -82,7 +82,7 @@ impl Members {
     }
 
     pub(super) fn count(&self) -> u32 {
-        ones(&self.few) + ones(&self.others)
+        ones(&self.inline_words) + ones(&self.others)
     }
 
     /// Numbers of the members, in ascending order.
@@ -116,7 +116,7 @@ impl Members {
 
     /// Combines two sets word by word. `operation` must return 0 for two zeros.
     pub(super) fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
-        for (word, other) in self.few.iter_mut().zip(&other.few) {
+        for (word, other) in self.inline_words.iter_mut().zip(&other.inline_words) {
             *word = operation(*word, *other);
         }
         if self.others.len() < other.others.len() {

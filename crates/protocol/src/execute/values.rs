@@ -10,19 +10,19 @@ const TOGETHER: usize = 32;
 pub struct Changes {
     of: Vec<(u32, u16)>,
     /// True if a rule or its guard has read the sender or the agent's own identity.
-    pub(super) asks_who: bool,
+    pub(super) is_identity_dependent: bool,
 }
 
 impl Changes {
     /// Clears the log.
     pub fn clear(&mut self) {
         self.of.clear();
-        self.asks_who = false;
+        self.is_identity_dependent = false;
     }
 
     /// Returns true if the result of the event may depend on its sender or on the executing agent.
-    pub fn asks_who(&self) -> bool {
-        self.asks_who
+    pub fn is_identity_dependent(&self) -> bool {
+        self.is_identity_dependent
     }
 
     /// Restores the registers to their values before the rule.

@@ -47,7 +47,7 @@ pub(super) enum Item<'a> {
     Use(Use<'a>),
     /// A node's parts, each with the cache that backs it, if any.
     Node(Name<'a>, Block<(Part<'a>, Option<Part<'a>>)>),
-    Joint(Name<'a>, Block<Counted<'a>>),
+    Joint(Name<'a>, Block<AgentCount<'a>>),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
@@ -115,7 +115,7 @@ pub(super) struct Part<'a> {
 
 /// A number of agents, with the numbers that each of them has below it.
 #[derive(Debug)]
-pub(super) struct Counted<'a> {
+pub(super) struct AgentCount<'a> {
     pub part: Part<'a>,
     pub number: Number,
     pub each: Option<Block<(Part<'a>, Number)>>,
@@ -173,7 +173,7 @@ pub(super) struct VariableItem<'a> {
 
 /// Permission of a state: never, always or conditional.
 #[derive(Debug)]
-pub(super) enum Gives<'a> {
+pub(super) enum StatePermission<'a> {
     Never,
     Always,
     /// While the condition holds.
@@ -183,8 +183,8 @@ pub(super) enum Gives<'a> {
 #[derive(Debug)]
 pub(super) struct StateItem<'a> {
     pub name: Name<'a>,
-    pub reads: Gives<'a>,
-    pub writes: Gives<'a>,
+    pub reads: StatePermission<'a>,
+    pub writes: StatePermission<'a>,
     pub dirty: bool,
     pub holds: Option<Span>,
     pub waits: Vec<Name<'a>>,

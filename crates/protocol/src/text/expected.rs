@@ -143,7 +143,7 @@ impl<'t> Place<'t> {
             }
             (Some("channels"), _) => fits(&["kind of remotes"], &["remote", "home", "any", "as"]),
             (Some("messages"), None) => fits(&["channel"], &[]),
-            (Some("messages"), _) if self.is_open() => match self.last() {
+            (Some("messages"), _) if self.has_open_parenthesis() => match self.last() {
                 Some((Token::Colon, ..)) => types(),
                 _ => fits(&["size"], &contents),
             },
@@ -184,7 +184,7 @@ impl<'t> Place<'t> {
     }
 
     /// Returns true if a parenthesis is open at the position.
-    fn is_open(&self) -> bool {
+    fn has_open_parenthesis(&self) -> bool {
         let count = |wanted| {
             self.statement
                 .iter()
@@ -249,7 +249,9 @@ impl<'t> Place<'t> {
         ];
         match last.map(|(token, word, _)| (*token, *word)) {
             None => fits(&["variable"], &actions),
-            Some((Token::Comma, _)) if !self.is_open() => fits(&["variable"], &actions),
+            Some((Token::Comma, _)) if !self.has_open_parenthesis() => {
+                fits(&["variable"], &actions)
+            }
             Some((Token::OpenBrace, _)) => {
                 let (names, words) = values();
                 (names, words.into_iter().chain(actions).collect())

@@ -221,7 +221,7 @@ fn indent(lines: &mut [Line]) {
 fn spaced(tokens: &[(Token, &str)]) -> String {
     let mut code = String::new();
     for (at, (token, word)) in tokens.iter().enumerate() {
-        if at > 0 && is_apart(&tokens[..at], *token) {
+        if at > 0 && needs_blank(&tokens[..at], *token) {
             code.push(' ');
         }
         code.push_str(word);
@@ -230,10 +230,10 @@ fn spaced(tokens: &[(Token, &str)]) -> String {
 }
 
 /// Words that a parenthesis follows without a blank: functions.
-const APPLIED: [&str; 5] = ["count", "in_flight", "others", "held", "all"];
+const FUNCTION_WORDS: [&str; 5] = ["count", "in_flight", "others", "held", "all"];
 
 /// Returns true if a blank separates `token` from the tokens before it.
-fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
+fn needs_blank(before: &[(Token, &str)], token: Token) -> bool {
     let (last, word) = before[before.len() - 1];
     let before_last = before.len().checked_sub(2).map(|at| before[at].1);
     match (last, token) {
@@ -245,7 +245,7 @@ fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
         ) => false,
         (_, Token::To | Token::Dot) => false,
         // A request in a policy: `on GetS(r)`.
-        (Token::Word, Token::Open) => !APPLIED.contains(&word) && before_last != Some("on"),
+        (Token::Word, Token::Open) => !FUNCTION_WORDS.contains(&word) && before_last != Some("on"),
         // An index, `sent[home]`, but not the option of a local operation, `clean [lock]`.
         (Token::Word, Token::OpenBracket) => before_last == Some("local"),
         (Token::CloseBracket, Token::OpenBracket) => false,

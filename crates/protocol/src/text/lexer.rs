@@ -80,7 +80,7 @@ pub(super) const LONGEST_NAME: usize = 64;
 /// A newline after a comma or before a `|` is dropped: the list or row continues.
 pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
-    let names = cut(text, sink, |token, span| match (token, tokens.last()) {
+    let names = tokenize(text, sink, |token, span| match (token, tokens.last()) {
         (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
         (Token::Bar, Some((Token::Newline, _))) => {
             tokens.pop();
@@ -99,7 +99,7 @@ pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
 /// Splits a file into tokens without newlines, for the formatter, which works line by line.
 pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
-    cut(text, sink, |token, span| {
+    tokenize(text, sink, |token, span| {
         if token != Token::Newline {
             tokens.push((token, span));
         }
@@ -108,7 +108,7 @@ pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
 }
 
 /// Calls `take` with every token, and reports characters that belong to none. Returns the names that are too long.
-fn cut(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Span> {
+fn tokenize(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Span> {
     let mut names = Vec::new();
     let mut bad: Option<Span> = None;
     let mut lexer = Token::lexer(text);

@@ -53,12 +53,12 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Para
         return Err(ParameterError::Text(sink.finish()));
     }
     let tokens = lexer::lex(text, &mut sink);
-    if let Some(stranger) = parser::stranger(text, &tokens) {
-        return Err(ParameterError::Text(vec![stranger]));
+    if let Some(unrecognised_input) = parser::unrecognised_input(text, &tokens) {
+        return Err(ParameterError::Text(vec![unrecognised_input]));
     }
     let mut parser = parser::Parser::with_sizes(text, &tokens, sizes, &mut sink);
-    parser.most_homes = MOST_SIMULATED.into();
-    parser.most_elements = MOST_SIMULATED.into();
+    parser.max_homes = MAX_SIMULATED_HOMES.into();
+    parser.max_elements = MAX_SIMULATED_HOMES.into();
     let mut file = parser.file();
     let known = file.sizes.iter().map(|name| name.text);
     let known: Vec<&str> = known.chain([LINE]).collect();
@@ -72,8 +72,9 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Para
         return Err(ParameterError::Size(what));
     }
     let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);
-    if let Some((_, homes)) = homes.filter(|(_, homes)| !(1..=MOST_SIMULATED).contains(homes)) {
-        let what = format!("homes must be 1 to {MOST_SIMULATED}, not {homes}");
+    if let Some((_, homes)) = homes.filter(|(_, homes)| !(1..=MAX_SIMULATED_HOMES).contains(homes))
+    {
+        let what = format!("homes must be 1 to {MAX_SIMULATED_HOMES}, not {homes}");
         return Err(ParameterError::Size(what));
     }
     if let Some((_, bytes)) = sizes.iter().find(|(name, _)| name == LINE) {
@@ -96,7 +97,7 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Para
 pub const LINE: &str = "line";
 
 /// Maximum number of homes of a protocol that is not checked.
-const MOST_SIMULATED: u16 = 512;
+const MAX_SIMULATED_HOMES: u16 = 512;
 
 /// Reason why a file cannot be parsed with overridden sizes.
 #[derive(Clone, Debug)]
@@ -225,8 +226,8 @@ pub fn analyse(text: &str) -> Analysis {
     let mut analysis = Analysis::default();
     if diagnostic::readable(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
-        if let Some(stranger) = parser::stranger(text, &tokens) {
-            analysis.diagnostics = vec![stranger];
+        if let Some(unrecognised_input) = parser::unrecognised_input(text, &tokens) {
+            analysis.diagnostics = vec![unrecognised_input];
             return analysis;
         }
         let file = parser::Parser::new(text, &tokens, &mut sink).file();

@@ -41,13 +41,13 @@ pub(super) const BLOCKS: [&str; 14] = [
 ];
 
 /// Maximum number of elements of an array that is not indexed by remotes.
-const MOST_ELEMENTS: u32 = 64;
+const MAX_ELEMENTS: u32 = 64;
 
 /// Name of the size that sets the number of homes.
 pub(super) const HOMES: &str = "homes";
 
 /// Maximum number of homes of a checked system.
-pub(super) const MOST_HOMES: u32 = 4;
+pub(super) const MAX_HOMES: u32 = 4;
 
 /// Words of rows and expressions, which no state, message, variable or field may have as its name.
 pub(super) const RESERVED: [&str; 32] = [
@@ -93,7 +93,7 @@ fn reserved(word: &str) -> bool {
 
 /// Returns one diagnostic for input in which no line begins a block. A file of another language would otherwise give an
 /// error in every line.
-pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnostic> {
+pub(super) fn unrecognised_input(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnostic> {
     let token = |at: usize| tokens.get(at).map(|token| token.0);
     let begins = |at: usize| {
         let starts = at == 0 || matches!(token(at - 1), Some(Token::Newline | Token::Semicolon));
@@ -164,7 +164,7 @@ pub(super) struct Parser<'a, 's> {
     /// True after a `use`: systems then count parts of several files.
     composes: bool,
     /// True if the last lines were outside any block.
-    astray: bool,
+    outside_blocks: bool,
     /// True if the current agent reads `memory writes`.
     memory_writes: bool,
     /// Sizes declared so far.
@@ -173,8 +173,8 @@ pub(super) struct Parser<'a, 's> {
     given: &'s [(String, u16)],
     /// Maximum number of homes in an override, and maximum number of elements of an array that is not indexed by
     /// remotes.
-    pub(super) most_homes: u32,
-    pub(super) most_elements: u32,
+    pub(super) max_homes: u32,
+    pub(super) max_elements: u32,
     sink: &'s mut Sink,
     /// Productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -200,12 +200,12 @@ impl<'a, 's> Parser<'a, 's> {
             parentheses: 0,
             parts: 0,
             composes: false,
-            astray: false,
+            outside_blocks: false,
             memory_writes: false,
             sizes: Vec::new(),
             given,
-            most_homes: MOST_HOMES,
-            most_elements: MOST_ELEMENTS,
+            max_homes: MAX_HOMES,
+            max_elements: MAX_ELEMENTS,
             sink,
             #[cfg(test)]
             productions: Default::default(),
@@ -548,7 +548,7 @@ impl<'a, 's> Parser<'a, 's> {
                 }
             }
             if known {
-                self.astray = false;
+                self.outside_blocks = false;
                 file.blocks.push(begin.to(self.last()));
             }
         }
@@ -595,7 +595,8 @@ impl<'a, 's> Parser<'a, 's> {
         if !BLOCKS.contains(&word) {
             // Only the first line outside any block is reported, as when the head of a block is missing. Further lines
             // are reported if their first word resembles the name of a block.
-            if std::mem::replace(&mut self.astray, true) && nearest(word, BLOCKS).is_none() {
+            if std::mem::replace(&mut self.outside_blocks, true) && nearest(word, BLOCKS).is_none()
+            {
                 return Err(Failed);
             }
             let listed = if self.sink.shows(Code::Syntax, keyword) {

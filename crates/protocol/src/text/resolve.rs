@@ -2,7 +2,7 @@
 
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
-use super::parser::{class_named, HOMES, MOST_HOMES};
+use super::parser::{class_named, HOMES, MAX_HOMES};
 use super::{Mention, Span};
 use crate::controller::MEMORY_WRITES;
 use crate::orders::{Issue, Orders};
@@ -10,7 +10,7 @@ use crate::protocol as p;
 use crate::protocol::{
     Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol, StateId,
 };
-use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
+use crate::remotes::{Kind, KindId, Remotes, MAX_KINDS};
 use rustc_hash::FxHashMap;
 
 mod backing_permission;
@@ -179,7 +179,7 @@ struct Resolver<'a, 's> {
     /// For each message, true if the rows that take it are about no line, with the span of the first such row's event.
     rows: Vec<Option<(bool, Span)>>,
     /// Sends of messages about no line, with their spans.
-    without_line: Vec<(MessageId, Span)>,
+    lineless_sends: Vec<(MessageId, Span)>,
     /// Spans of targets in the remote's rows that are the sender of the current message.
     to_sender: Vec<Span>,
 }
@@ -341,7 +341,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         homes: file.homes.unwrap_or(1),
         declared: file.homes.is_some(),
         rows: Vec::new(),
-        without_line: Vec::new(),
+        lineless_sends: Vec::new(),
         to_sender: Vec::new(),
     };
     resolver.kinds(&blocks.remotes);
@@ -424,7 +424,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             span: name.span,
         })
         .collect();
-    let (systems, invariants) = resolver.systems_and_invariants(file, &states);
+    let (systems, invariants) = resolver.resolve_systems(file, &states);
     // Messages sent and taken by an agent with errors are unknown.
     if resolver.sink.count() == 0 {
         resolver.unused(matches!(home, Some(Home::Policy(_))));
@@ -504,8 +504,8 @@ impl<'a> Resolver<'a, '_> {
     fn kinds(&mut self, blocks: &[&Agent<'a>]) {
         for (table, agent) in blocks.iter().enumerate() {
             for &name in &agent.names {
-                if self.tables.len() == MOST_KINDS {
-                    return too_many("kind of remotes", name.span, MOST_KINDS, self.sink);
+                if self.tables.len() == MAX_KINDS {
+                    return too_many("kind of remotes", name.span, MAX_KINDS, self.sink);
                 }
                 if self.kind_names.declare(name, self.sink).is_some() {
                     self.tables.push(table);
@@ -690,7 +690,7 @@ impl<'a> Resolver<'a, '_> {
                 ChannelItem::Ordered(names, of_line) => (names, of_line),
                 ChannelItem::Network(name, capacity, names) => {
                     let capacity = capacity.and_then(|number| {
-                        let most = u32::from(p::Network::MOST_CAPACITY);
+                        let most = u32::from(p::Network::MAX_CAPACITY);
                         ranged(number, 1, most, "a capacity is", self.sink)
                     });
                     if called.declare(*name, self.sink).is_some() {
@@ -822,7 +822,7 @@ impl<'a> Resolver<'a, '_> {
             if name.text == "in_flight" {
                 bounds.in_flight = bound;
             } else if let Some(message) = self.message_named(name) {
-                self.wants(
+                self.require_class(
                     message,
                     name,
                     Class::Victim,
@@ -837,7 +837,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports a message that is not of the required class.
-    fn wants(&mut self, message: MessageId, name: Name<'a>, class: Class, why: &str) {
+    fn require_class(&mut self, message: MessageId, name: Name<'a>, class: Class, why: &str) {
         let channel = self.channel_of(message);
         if channel.class == Some(class) {
             return;

@@ -20,9 +20,9 @@ mod unit_resources;
 
 pub use application::{DelayedResponse, LINES};
 use directed::{CoverageTargets, DirectedLine};
-pub use traffic::{Crossing, Ports, Rate, Traffic};
+pub use traffic::{PortEvent, Ports, Rate, Traffic};
 
-use super::chance::Chance;
+use super::chance::RandomGenerator;
 use super::changes::{Change, Changes};
 use super::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
 use super::setup::{Check, Failed, Mismatch, Setup, Waveform};
@@ -57,7 +57,7 @@ pub enum Pattern {
 }
 
 /// Distance in rows between the directed targets of two consecutive seeds.
-const AIMS: u64 = 16;
+const TARGET_DISTANCE: u64 = 16;
 
 /// Parameters of a run. All random behaviour is derived from the seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ pub struct Run {
     pub aim: usize,
     /// Number of cycles, of every 256, in which each free port receives illegal traffic that the home must refuse or
     /// drop. Three of eight runs have some. Not used with an endpoint.
-    pub strangers: u64,
+    pub illegal_inputs: u64,
     /// Memory and messages take their maximum latency, and memory answers in order: for measurements.
     pub exact: bool,
 }
@@ -92,7 +92,7 @@ pub struct Run {
 impl Run {
     /// Creates a run with the given number of messages; the seed determines its other parameters too.
     pub fn new(seed: u64, messages: u64) -> Run {
-        let mut chance = Chance::new(seed ^ 0x9e37_79b9);
+        let mut chance = RandomGenerator::new(seed ^ 0x9e37_79b9);
         let pattern = [
             Pattern::Spread,
             Pattern::Spread,
@@ -108,17 +108,17 @@ impl Run {
             delay: [1, 10, 60, 60, 400][chance.below(5) as usize],
             ready: [16, 16, 12, 4][chance.below(4) as usize],
             device: [0, 1, 2, 4, 8][chance.below(5) as usize],
-            aim: seed.wrapping_mul(AIMS) as usize,
+            aim: seed.wrapping_mul(TARGET_DISTANCE) as usize,
             // Drawn last, so that seeds without illegal traffic behave as they did before it was introduced.
-            strangers: [0, 0, 0, 0, 0, 1, 8, 64][chance.below(8) as usize],
+            illegal_inputs: [0, 0, 0, 0, 0, 1, 8, 64][chance.below(8) as usize],
             exact: false,
         }
     }
 
     /// Creates a short run of few lines that is directed from its start to a row, counted from the last of
     /// [`ReachabilityGraph::rows`].
-    pub fn toward(aim: usize, seed: u64) -> Run {
-        let mut chance = Chance::new(seed ^ 0x517c_c1b7);
+    pub fn directed_run(aim: usize, seed: u64) -> Run {
+        let mut chance = RandomGenerator::new(seed ^ 0x517c_c1b7);
         Run {
             seed,
             messages: 200,
@@ -129,7 +129,7 @@ impl Run {
             ready: 16,
             device: 1,
             aim,
-            strangers: 0,
+            illegal_inputs: 0,
             exact: false,
         }
     }
@@ -147,7 +147,7 @@ pub struct Report {
     /// Duration in cycles.
     pub cycles: u64,
     /// Illegal messages, operations and unlocks that the home dropped or refused.
-    pub strangers: u64,
+    pub illegal_inputs: u64,
     /// For each state and event of the ROM, true if the row was used.
     pub covered: Vec<Vec<bool>>,
     /// Number of stalled events with a unique possible cause, and of those with several.
@@ -225,15 +225,15 @@ struct Line {
     order: [[u64; CIRCUITS]; 2],
     history: VecDeque<Step>,
     /// Number of messages in flight, and of messages at the home's ports.
-    under_way: usize,
+    messages_in_flight: usize,
     entering: usize,
     /// True while the line is directed to a row; true once it has come to rest, so that messages are held back.
-    guided: bool,
-    holds_back: bool,
+    is_directed: bool,
+    is_holding_messages: bool,
     held: Vec<(bool, Message)>,
     /// True while memory withholds its answers; true once it may answer again.
     withheld: bool,
-    memory_goes_on: bool,
+    is_memory_resumed: bool,
 }
 
 impl Line {
@@ -259,13 +259,13 @@ impl Line {
             told: false,
             order: [[0; CIRCUITS]; 2],
             history: VecDeque::new(),
-            under_way: 0,
+            messages_in_flight: 0,
             entering: 0,
-            guided: false,
-            holds_back: false,
+            is_directed: false,
+            is_holding_messages: false,
             held: Vec::new(),
             withheld: false,
-            memory_goes_on: false,
+            is_memory_resumed: false,
         }
     }
 
@@ -291,7 +291,7 @@ struct Rules {
 
 /// Messages to the home that wait at the port of a circuit.
 #[derive(Default)]
-struct Entrance {
+struct PortQueue {
     queue: VecDeque<(usize, Message)>,
     valid: bool,
     beat: usize,
@@ -301,7 +301,7 @@ struct Entrance {
 }
 
 /// A message of which some beats have left the home.
-struct Leaving {
+struct DepartingMessage {
     line: usize,
     number: usize,
     bytes: Bytes,
@@ -318,8 +318,8 @@ struct Burst {
 
 #[derive(Default)]
 struct Slice {
-    entrances: [Entrance; CIRCUITS],
-    leaving: [Option<Leaving>; CIRCUITS],
+    port_queues: [PortQueue; CIRCUITS],
+    departing: [Option<DepartingMessage>; CIRCUITS],
     asks: VecDeque<(usize, u8)>,
     ask_valid: bool,
     unlocks: VecDeque<usize>,
@@ -332,7 +332,7 @@ struct Slice {
     beat: (Bytes, Bytes, usize),
     writes: Vec<Burst>,
     written: Option<usize>,
-    strangers: illegal_traffic::IllegalTraffic,
+    illegal_inputs: illegal_traffic::IllegalTraffic,
 }
 
 /// A home and its environment.
@@ -344,9 +344,9 @@ pub struct Bench<'a> {
     remote_machine: Machine<'a>,
     rules: Rc<Rules>,
     run: Run,
-    chance: Chance,
+    chance: RandomGenerator,
     /// A separate generator for illegal traffic, so that runs without it are unaffected.
-    strange: Chance,
+    strange: RandomGenerator,
     stalls: stalls::Stalls,
     model: Model,
     inputs: Inputs,
@@ -357,9 +357,9 @@ pub struct Bench<'a> {
     slices: [Slice; SLICES],
     /// Outstanding requests per unit that the home has not consumed, and their maximum number.
     requests: Vec<usize>,
-    most_requests: usize,
+    max_requests: usize,
     /// Messages in flight, by arrival cycle and sequence number: line, direction (true: to the home) and message.
-    under_way: BTreeMap<(u64, u64), (usize, bool, Message)>,
+    messages_in_flight: BTreeMap<(u64, u64), (usize, bool, Message)>,
     sequence: u64,
     flight: u32,
     /// Beats per line, words per beat, and words per line.
@@ -372,7 +372,7 @@ pub struct Bench<'a> {
     advance: u64,
     report: Report,
     /// Recorded port crossings, during measurements.
-    crossings: Option<Vec<(u64, Crossing)>>,
+    port_events: Option<Vec<(u64, PortEvent)>>,
     ports: Ports,
     /// Expected counter values of each slice.
     counts: [registers::Counts; SLICES],
@@ -388,11 +388,11 @@ pub struct Bench<'a> {
     listens: bool,
     /// Target rows, and the lines directed to one.
     aims: Option<CoverageTargets<'a>>,
-    guides: Vec<DirectedLine>,
+    directed_lines: Vec<DirectedLine>,
     /// File of a waveform that could not be opened.
-    untraced: Option<PathBuf>,
+    unopened_waveform: Option<PathBuf>,
     /// True if the complete history is recorded, with the values of words.
-    tells: bool,
+    is_recording_history: bool,
     stop: &'a AtomicBool,
 }
 
@@ -446,7 +446,7 @@ impl<'a> Bench<'a> {
             stop,
             ..
         } = *setup;
-        let mut chance = Chance::new(run.seed);
+        let mut chance = RandomGenerator::new(run.seed);
         let home_machine = Machine::new(home, 1);
         let remote_machine = Machine::new(&protocol.remote, 1);
         let facts = ProtocolFacts::new(protocol, home);
@@ -484,7 +484,7 @@ impl<'a> Bench<'a> {
         }
         let fits = sets.values().all(|&lines| lines <= shape.ways);
         Bench {
-            most_requests: if fits { usize::MAX } else { shape.waiting },
+            max_requests: if fits { usize::MAX } else { shape.waiting },
             requests: vec![0; all_units as usize],
             protocol,
             rom,
@@ -494,7 +494,7 @@ impl<'a> Bench<'a> {
             rules: Rc::new(Rules { facts, plans }),
             run,
             chance,
-            strange: Chance::new(run.seed ^ 0x5bd1_e995),
+            strange: RandomGenerator::new(run.seed ^ 0x5bd1_e995),
             stalls: stalls::Stalls::new(&run),
             model,
             inputs: Inputs::default(),
@@ -503,7 +503,7 @@ impl<'a> Bench<'a> {
             lines,
             by_number,
             slices: Default::default(),
-            under_way: BTreeMap::new(),
+            messages_in_flight: BTreeMap::new(),
             sequence: 0,
             flight: 0,
             beats: words / (shape.payload / 64),
@@ -515,13 +515,13 @@ impl<'a> Bench<'a> {
                 covered: vec![vec![false; rom.events.len()]; rom.states.len()],
                 ..Report::default()
             },
-            crossings: None,
+            port_events: None,
             ports: Ports::default(),
             counts: Default::default(),
             changes: Changes::new(
                 all_units as usize,
                 // A listener that is always ready receives all reports.
-                (run.ready == 16).then(|| Changes::soon(shape.units)),
+                (run.ready == 16).then(|| Changes::max_report_delay(shape.units)),
             ),
             places: (0..all_units)
                 .map(|_| unit_resources::UnitResources::default())
@@ -535,9 +535,9 @@ impl<'a> Bench<'a> {
                 next: run.aim,
                 pause: 0,
             }),
-            guides: Vec::new(),
-            untraced: None,
-            tells: false,
+            directed_lines: Vec::new(),
+            unopened_waveform: None,
+            is_recording_history: false,
             stop,
         }
     }
@@ -562,7 +562,7 @@ impl<'a> Bench<'a> {
         if self.is_stopped() {
             return Failed::Stopped;
         }
-        if let Some(file) = &self.untraced {
+        if let Some(file) = &self.unopened_waveform {
             return Failed::Tool(format!("{}: no waveform can be written", file.display()));
         }
         Failed::Mismatch(Box::new(Mismatch {
@@ -578,7 +578,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// [`Failed`], with the first mismatch.
     pub(super) fn traces(mut self) -> Result<Vec<Sequence>, Failed> {
-        self.tells = true;
+        self.is_recording_history = true;
         let result = self.all_cycles(None);
         result.map_err(|wrong| self.failed(wrong))?;
         Ok(self.lines.iter().map(Line::sequence).collect())
@@ -606,7 +606,7 @@ impl<'a> Bench<'a> {
                 waveform.filter(|waveform| waveform.from == self.cycle)
             {
                 if !self.model.trace(file) {
-                    self.untraced = Some(file.to_path_buf());
+                    self.unopened_waveform = Some(file.to_path_buf());
                     return noticed(Check::Progress, None, "it has no waveform".into());
                 }
             }
@@ -614,7 +614,7 @@ impl<'a> Bench<'a> {
             self.step_model()?;
             self.observe()?;
             if !more && self.at_rest() {
-                self.at_the_end()?;
+                self.check_final_state()?;
                 return self.registers();
             }
             if self.cycle - self.advance > patience {
@@ -629,7 +629,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Records the end of an operation of the device, which counts as an advance once no new accesses start.
-    fn ends_something(&mut self) {
+    fn record_operation_end(&mut self) {
         if !self.more() {
             self.advance = self.cycle;
         }
@@ -658,7 +658,7 @@ impl<'a> Bench<'a> {
         }
         self.cycle += 1;
         let said = self.model.step(&self.inputs, &mut self.outputs);
-        said.or_else(|said| match self.is_of_strangers(&said) {
+        said.or_else(|said| match self.is_caused_by_illegal_traffic(&said) {
             true => Ok(()),
             false => noticed(Check::Assertion, None, said),
         })
@@ -666,7 +666,7 @@ impl<'a> Bench<'a> {
 
     fn note(&mut self, at: usize, agent: usize, action: Action) {
         let history = &mut self.lines[at].history;
-        if history.len() == HISTORY && !self.tells {
+        if history.len() == HISTORY && !self.is_recording_history {
             history.pop_front();
         }
         history.push_back(Step {

@@ -122,7 +122,7 @@ pub fn build_from(
     (sources, DRIVER, printed.package, shape, waveforms, version).hash(&mut hasher);
     let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
     let library = folder.join(LIBRARY);
-    if is_whole(&library) {
+    if is_intact(&library) {
         return Ok(library);
     }
     // Built under a temporary name and renamed when complete, so that an interrupted build never counts as a library.
@@ -137,12 +137,12 @@ pub fn build_from(
         verilate(sources, &half, printed, shape, waveforms, stop)?;
         seal(&half.join(LIBRARY)).map_err(cannot)?;
         // Another process may have built the same library meanwhile; a damaged one is removed.
-        if folder.exists() && !is_whole(&library) {
+        if folder.exists() && !is_intact(&library) {
             fs::remove_dir_all(&folder)
                 .map_err(|error| BuildError::Folder(folder.clone(), error.to_string()))?;
         }
         match fs::rename(&half, &folder) {
-            Err(_) if is_whole(&library) => Ok(()),
+            Err(_) if is_intact(&library) => Ok(()),
             moved => moved.map_err(cannot),
         }
     };
@@ -153,7 +153,7 @@ pub fn build_from(
 }
 
 /// Maximum number of units per slice for which the C++ code of the home is compiled as one piece.
-const IN_ONE_PIECE: usize = 8;
+const MAX_UNSPLIT_UNITS: usize = 8;
 
 /// Name of the library, and of the file beside it with the checksum.
 const LIBRARY: &str = "lockstep.so";
@@ -171,7 +171,7 @@ fn seal(library: &Path) -> io::Result<()> {
 }
 
 /// True if the library exists with its original contents.
-fn is_whole(library: &Path) -> bool {
+fn is_intact(library: &Path) -> bool {
     let sealed = fs::read_to_string(library.with_file_name(SEAL));
     matches!((sealed, sum(library)), (Ok(sealed), Ok(sum)) if sealed == sum)
 }
@@ -201,7 +201,7 @@ fn verilate(
     if output.status.success() {
         return Ok(());
     }
-    Err(why_not(output, folder))
+    Err(build_error(output, folder))
 }
 
 /// Returns the build command, for sources in its working folder.
@@ -216,7 +216,7 @@ fn command(
     command.env("PATH", tool::search_path());
     command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
     // Small homes run faster as one piece; for large homes the piece would be too large for the C++ compiler.
-    if shape.units <= IN_ONE_PIECE {
+    if shape.units <= MAX_UNSPLIT_UNITS {
         command.arg("-O3");
     }
     // Code that runs once is not optimised.
@@ -279,7 +279,7 @@ fn command(
 }
 
 /// Derives the error from the output of Verilator and of the programs that it starts.
-fn why_not(output: Output, folder: &Path) -> BuildError {
+fn build_error(output: Output, folder: &Path) -> BuildError {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let full = "No space left on device";

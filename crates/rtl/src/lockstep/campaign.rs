@@ -1,7 +1,7 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
 use super::bench::{Bench, DelayedResponse, Pattern, Report, Run, Wrong, LINES};
-use super::chance::Chance;
+use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
 use super::setup::{Failed, Setup, Waveform};
@@ -85,10 +85,10 @@ impl Setup<'_> {
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
             let run = match aim {
-                Some(aim) => Run::toward(aim, seed),
+                Some(aim) => Run::directed_run(aim, seed),
                 None => Run::new(seed, 2000),
             };
-            match self.run_spoilt(run, state, event, spoilt) {
+            match self.run_mutated(run, state, event, spoilt) {
                 Ok(_) => {}
                 Err(Failed::Mismatch(_)) => return Ok(true),
                 Err(failed) => return Err(failed),
@@ -101,15 +101,19 @@ impl Setup<'_> {
     /// it detects.
     pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
         // Derive an own generator per position, because consecutive seeds would share random numbers.
-        let own = Chance::new(seed).bits() ^ self.rom.address(state, event) as u64;
-        spoil(self.rom, self.rom.row(state, event), &mut Chance::new(own))
+        let own = RandomGenerator::new(seed).bits() ^ self.rom.address(state, event) as u64;
+        spoil(
+            self.rom,
+            self.rom.row(state, event),
+            &mut RandomGenerator::new(own),
+        )
     }
 
     /// Performs one run with a mutated row in the ROM.
     ///
     /// # Errors
     /// [`Failed`]; a mismatch is the desired result.
-    pub fn run_spoilt(
+    pub fn run_mutated(
         &self,
         run: Run,
         state: usize,
@@ -166,7 +170,7 @@ impl Setup<'_> {
 }
 
 /// Returns the row with a change in one field that the hardware evaluates when it uses the row.
-fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
+fn spoil(rom: &Rom, row: Row, chance: &mut RandomGenerator) -> Row {
     let effects = [Effect::Never, Effect::Leave, Effect::Refuse, Effect::Take];
     let mut fields = vec![effects.map(|effect| Row { effect, ..row }).to_vec()];
     // A unit ignores the other fields unless it consumes the event.

@@ -1,12 +1,12 @@
 //! Deterministic pseudo-random numbers, derived from a seed.
 
 /// A pseudo-random generator (SplitMix64).
-pub struct Chance(u64);
+pub struct RandomGenerator(u64);
 
-impl Chance {
+impl RandomGenerator {
     /// Creates a generator from a seed.
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed)
+    pub fn new(seed: u64) -> RandomGenerator {
+        RandomGenerator(seed)
     }
 
     /// Returns the next 64 bits.

@@ -48,12 +48,12 @@ impl Changes {
 
     /// Returns a sufficient number of cycles until a report if reports are always accepted at once: each unit has its
     /// turn.
-    pub fn soon(units: usize) -> u64 {
+    pub fn max_report_delay(units: usize) -> u64 {
         2 * units as u64 + 16
     }
 
     /// Records that a unit has learnt of a change.
-    pub fn learnt(&mut self, unit: usize, change: Change, cycle: u64) {
+    pub fn record_change(&mut self, unit: usize, change: Change, cycle: u64) {
         self.units[unit].left.push_back((cycle, change));
     }
 
@@ -76,7 +76,7 @@ impl Changes {
             ));
         };
         for _ in 0..place {
-            unit.lose(self.most)?;
+            unit.accept_loss(self.most)?;
         }
         unit.told = unit.left.pop_front().map(|(cycle, _)| cycle);
         Ok(place as u64)
@@ -90,7 +90,7 @@ impl Changes {
         let unit = &mut self.units[unit];
         let lost = unit.left.len();
         for _ in 0..lost {
-            unit.lose(self.most)?;
+            unit.accept_loss(self.most)?;
         }
         Ok(lost as u64)
     }
@@ -98,7 +98,7 @@ impl Changes {
 
 impl Unit {
     /// Accepts the loss of the next change, provided that the previously reported change still waited.
-    fn lose(&mut self, most: Option<u64>) -> Result<(), String> {
+    fn accept_loss(&mut self, most: Option<u64>) -> Result<(), String> {
         let Some((cycle, change)) = self.left.pop_front() else {
             return Ok(());
         };
@@ -133,7 +133,7 @@ mod tests {
     fn reported_changes_keep_the_order_of_their_unit() {
         let mut changes = Changes::new(2, None);
         for (cycle, unit, line) in [(0, 0, 8), (1, 1, 9), (2, 0, 10)] {
-            changes.learnt(unit, change(line), cycle);
+            changes.record_change(unit, change(line), cycle);
         }
         assert_eq!(changes.told(change(9).word()), Ok(0));
         assert_eq!(changes.told(change(10).word()), Ok(1));
@@ -145,14 +145,14 @@ mod tests {
     fn changes_are_lost_only_while_another_waits() {
         let mut changes = Changes::new(1, Some(10));
         for (line, cycle) in [(1, 0), (2, 10), (3, 11)] {
-            changes.learnt(0, change(line), cycle);
+            changes.record_change(0, change(line), cycle);
         }
         assert_eq!(changes.told(change(1).word()), Ok(0));
         let missed = changes.told(change(3).word());
         assert_eq!(missed, Ok(1));
-        changes.learnt(0, change(4), 22);
+        changes.record_change(0, change(4), 22);
         assert!(changes.rest(0).is_err());
-        changes.learnt(0, change(5), 21);
+        changes.record_change(0, change(5), 21);
         assert_eq!(changes.rest(0), Ok(1));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Latencies are those of an idle home, from header to header; memory and remote answer in the next cycle.
 
-use super::bench::{Bench, Crossing, Pattern, Rate, Run, Traffic};
+use super::bench::{Bench, Pattern, PortEvent, Rate, Run, Traffic};
 use super::setup::{Failed, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
@@ -47,7 +47,7 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
         ready: 16,
         device: 0,
         aim: 0,
-        strangers: 0,
+        illegal_inputs: 0,
         exact: true,
     }
 }
@@ -89,8 +89,8 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
             for thing in before {
                 bench.single(at, thing)?;
             }
-            let crossings = bench.single(at, thing)?;
-            if let Some(cycles) = latency(&crossings) {
+            let port_events = bench.single(at, thing)?;
+            if let Some(cycles) = latency(&port_events) {
                 latencies.push(Latency { what, cycles });
             }
         }
@@ -101,18 +101,18 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
 }
 
 /// Returns the cycles from the first crossing to the answer of the same kind, or otherwise to the write of memory.
-fn latency(crossings: &[(u64, Crossing)]) -> Option<u64> {
-    let &(begin, first) = crossings.first()?;
-    let ends = |wanted: fn(&Crossing) -> bool| {
-        crossings
+fn latency(port_events: &[(u64, PortEvent)]) -> Option<u64> {
+    let &(begin, first) = port_events.first()?;
+    let ends = |wanted: fn(&PortEvent) -> bool| {
+        port_events
             .iter()
             .find(|(_, crossing)| wanted(crossing))
             .map(|&(end, _)| end - begin)
     };
     match first {
-        Crossing::Asks(_) => ends(|crossing| matches!(crossing, Crossing::Answers(_))),
-        _ => ends(|crossing| matches!(crossing, Crossing::Leaves(_)))
-            .or_else(|| ends(|crossing| matches!(crossing, Crossing::Writes(_)))),
+        PortEvent::Asks(_) => ends(|crossing| matches!(crossing, PortEvent::Answers(_))),
+        _ => ends(|crossing| matches!(crossing, PortEvent::Leaves(_)))
+            .or_else(|| ends(|crossing| matches!(crossing, PortEvent::Writes(_)))),
     }
 }
 
@@ -154,20 +154,20 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
 const BURST: usize = 16;
 
 fn parts_of(
-    read: &[(u64, Crossing)],
-    taken: &[(u64, Crossing)],
-    burst: &[(u64, Crossing)],
+    read: &[(u64, PortEvent)],
+    taken: &[(u64, PortEvent)],
+    burst: &[(u64, PortEvent)],
 ) -> Option<Parts> {
-    let when = |crossings: &[(u64, Crossing)], wanted: fn(&Crossing) -> bool| {
-        let found = crossings.iter().find(|(_, crossing)| wanted(crossing));
+    let when = |port_events: &[(u64, PortEvent)], wanted: fn(&PortEvent) -> bool| {
+        let found = port_events.iter().find(|(_, crossing)| wanted(crossing));
         found.map(|&(cycle, _)| cycle)
     };
-    let enters = |crossing: &Crossing| matches!(crossing, Crossing::Enters(_));
-    let leaves = |crossing: &Crossing| matches!(crossing, Crossing::HasLeft(_));
-    let reads = |crossing: &Crossing| matches!(crossing, Crossing::Reads(_));
-    let is_read = |crossing: &Crossing| matches!(crossing, Crossing::IsRead(_));
-    let asks = |crossing: &Crossing| matches!(crossing, Crossing::Asks(_));
-    let answers = |crossing: &Crossing| matches!(crossing, Crossing::Answers(_));
+    let enters = |crossing: &PortEvent| matches!(crossing, PortEvent::Enters(_));
+    let leaves = |crossing: &PortEvent| matches!(crossing, PortEvent::HasLeft(_));
+    let reads = |crossing: &PortEvent| matches!(crossing, PortEvent::Reads(_));
+    let is_read = |crossing: &PortEvent| matches!(crossing, PortEvent::IsRead(_));
+    let asks = |crossing: &PortEvent| matches!(crossing, PortEvent::Asks(_));
+    let answers = |crossing: &PortEvent| matches!(crossing, PortEvent::Answers(_));
     let latency = when(read, reads)?.checked_sub(when(read, enters)?)?;
     // The forward, and the reaction to its answer.
     let there = when(taken, leaves)?.checked_sub(when(taken, asks)?)?;
@@ -176,7 +176,7 @@ fn parts_of(
         let handled = burst
             .iter()
             .filter_map(|&(cycle, crossing)| match crossing {
-                Crossing::Handles(_, event) => Some((cycle, event)),
+                PortEvent::Handles(_, event) => Some((cycle, event)),
                 _ => None,
             });
         let handled: Vec<(u64, Event)> = handled.collect();

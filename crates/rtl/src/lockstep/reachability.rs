@@ -24,7 +24,7 @@ pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: 
         acts.iter().any(sends)
     };
     let count = |kind| in_flight.iter().filter(|&&other| other == kind).count();
-    protocol.bounds.let_begin(sends, count)
+    protocol.bounds.can_start_access(sends, count)
 }
 
 /// A transition of a line, caused by the environment.
@@ -76,14 +76,14 @@ fn order(protocol: &Protocol, message: MessageId) -> Option<usize> {
 
 /// A transition: the row that it uses if the home takes part, and the successor state.
 struct Edge {
-    does: Move,
+    transition: Move,
     row: Option<(u16, u16)>,
     to: u32,
 }
 
 /// Reachable states of a line, and the transitions between them.
 pub struct ReachabilityGraph {
-    situations: FxHashMap<LineState, u32>,
+    line_states: FxHashMap<LineState, u32>,
     edges: Vec<Vec<Edge>>,
     /// Rows used by some transition, in order of distance from the initial state, then in the order of the ROM.
     rows: Vec<(usize, usize)>,
@@ -107,18 +107,23 @@ impl ReachabilityGraph {
             to_remote: Vec::new(),
         };
         let mut ways = ReachabilityGraph {
-            situations: FxHashMap::default(),
+            line_states: FxHashMap::default(),
             edges: Vec::new(),
             rows: Vec::new(),
         };
-        ways.situations.insert(first.clone(), 0);
+        ways.line_states.insert(first.clone(), 0);
         let mut queue = VecDeque::from([first]);
         let mut known = vec![vec![false; rom.events.len()]; rom.states.len()];
-        while let Some(situation) = queue.pop_front() {
+        while let Some(line_state) = queue.pop_front() {
             let mut edges = Vec::new();
-            for Step { does, row, next } in explorer.moves(&situation) {
-                let count = ways.situations.len() as u32;
-                let to = *ways.situations.entry(next).or_insert_with_key(|next| {
+            for Step {
+                transition,
+                row,
+                next,
+            } in explorer.moves(&line_state)
+            {
+                let count = ways.line_states.len() as u32;
+                let to = *ways.line_states.entry(next).or_insert_with_key(|next| {
                     queue.push_back(next.clone());
                     count
                 });
@@ -128,10 +133,14 @@ impl ReachabilityGraph {
                         ways.rows.push(place);
                     }
                 }
-                edges.push(Edge { does, row, to });
+                edges.push(Edge {
+                    transition,
+                    row,
+                    to,
+                });
             }
             ways.edges.push(edges);
-            if ways.situations.len() > MOST {
+            if ways.line_states.len() > MOST {
                 return None;
             }
         }
@@ -149,7 +158,7 @@ impl ReachabilityGraph {
     }
 
     /// Returns the number of states.
-    pub fn situations(&self) -> usize {
+    pub fn line_states(&self) -> usize {
         self.edges.len()
     }
 
@@ -163,18 +172,18 @@ impl ReachabilityGraph {
         while let Some(here) = queue.pop_front() {
             for edge in &self.edges[here as usize] {
                 if edge.row == row {
-                    let mut moves = vec![edge.does];
+                    let mut moves = vec![edge.transition];
                     let mut at = here;
                     while at != from {
-                        let (previous, does) = before[&at];
-                        moves.push(does);
+                        let (previous, transition) = before[&at];
+                        moves.push(transition);
                         at = previous;
                     }
                     moves.reverse();
                     return Some(moves);
                 }
                 if edge.to != from && !before.contains_key(&edge.to) {
-                    before.insert(edge.to, (here, edge.does));
+                    before.insert(edge.to, (here, edge.transition));
                     queue.push_back(edge.to);
                 }
             }
@@ -183,22 +192,22 @@ impl ReachabilityGraph {
     }
 
     /// Returns the number of a state, if this home can reach it.
-    pub fn number(&self, situation: &LineState) -> Option<u32> {
-        self.situations.get(situation).copied()
+    pub fn number(&self, line_state: &LineState) -> Option<u32> {
+        self.line_states.get(line_state).copied()
     }
 
     /// Returns the number of the successor state of a move.
-    pub fn after(&self, from: u32, does: Move) -> Option<u32> {
+    pub fn after(&self, from: u32, transition: Move) -> Option<u32> {
         self.edges[from as usize]
             .iter()
-            .find(|edge| edge.does == does)
+            .find(|edge| edge.transition == transition)
             .map(|edge| edge.to)
     }
 }
 
 /// A move, the row that it uses, and its successor state.
 struct Step {
-    does: Move,
+    transition: Move,
     row: Option<(u16, u16)>,
     next: LineState,
 }
@@ -217,7 +226,7 @@ impl Explorer<'_> {
         for (access, _) in Access::ALL {
             if let Some(next) = self.remote(from, Event::Access(access)) {
                 moves.push(Step {
-                    does: Move::Access(access),
+                    transition: Move::Access(access),
                     row: None,
                     next,
                 });
@@ -228,7 +237,7 @@ impl Explorer<'_> {
             let message = rest.to_remote.remove(place);
             if let Some(next) = self.remote(&rest, Event::Message(message)) {
                 moves.push(Step {
-                    does: Move::ToRemote(message),
+                    transition: Move::ToRemote(message),
                     row: None,
                     next,
                 });
@@ -245,7 +254,7 @@ impl Explorer<'_> {
                 &mut moves,
             );
         }
-        let mut own = |does, event| self.home(from, from, does, event, &mut moves);
+        let mut own = |transition, event| self.home(from, from, transition, event, &mut moves);
         for local in 0..self.home.locals.len() as u8 {
             own(Move::Local(local), Event::Local(local));
         }
@@ -310,7 +319,7 @@ impl Explorer<'_> {
         &self,
         from: &LineState,
         rest: &LineState,
-        does: Move,
+        transition: Move,
         event: Event,
         moves: &mut Vec<Step>,
     ) {
@@ -340,7 +349,7 @@ impl Explorer<'_> {
             // A stalled message remains; an operation of the device is refused, or requested again.
             Ok(Outcome::Leave | Outcome::Refuse) => {
                 moves.push(Step {
-                    does,
+                    transition,
                     row,
                     next: from.clone(),
                 });
@@ -350,7 +359,7 @@ impl Explorer<'_> {
         };
         let mut next = rest.clone();
         next.home = home.state;
-        if does == Move::Memory {
+        if transition == Move::Memory {
             next.memory = Memory::None;
         }
         for act in acts {
@@ -362,6 +371,10 @@ impl Explorer<'_> {
             }
         }
         LineState::arrange(self.protocol, &mut next.to_remote);
-        moves.push(Step { does, row, next });
+        moves.push(Step {
+            transition,
+            row,
+            next,
+        });
     }
 }

@@ -44,19 +44,19 @@ pub enum Application {
 
 impl Application {
     /// Maximum number of lines per side of a call.
-    pub const MOST_PAYLOAD: u32 = 8;
+    pub const MAX_PAYLOAD: u32 = 8;
 
     /// Returns the parameters of calls that [`Application::Rpc`] serves: contexts are distributed over the slices.
     pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
         Calls {
             slices: SLICES as u32,
-            room: Application::MOST_PAYLOAD,
+            room: Application::MAX_PAYLOAD,
             ..Calls::new(contexts, payload, calls)
         }
     }
 
     /// Returns the application for a table with one engine per slice.
-    pub fn of_table(table: &SharedTable, home: &Controller) -> Application {
+    pub fn for_table(table: &SharedTable, home: &Controller) -> Application {
         let takes = |local: &Local| local.ensures == Right::None && local.locks;
         let operation = home.locals.iter().position(takes);
         Application::SharedTable {
@@ -69,7 +69,7 @@ impl Application {
     }
 
     /// True if the home's reads and writes go to the application.
-    pub(super) fn between(self) -> bool {
+    pub(super) fn is_memory_proxy(self) -> bool {
         match self {
             Application::Rpc { .. } | Application::Prefetcher { .. } => true,
             Application::SharedTable { .. } => false,
@@ -98,23 +98,23 @@ impl Application {
 }
 
 /// State of an application in RTL and of the traffic with its memory.
-pub(super) struct InRtl {
+pub(super) struct RtlApplication {
     kind: Application,
     /// Random generator for the delays of its memory; `None` for minimal delays.
     chance: Option<Random>,
-    memories: [OwnMemory; SLICES],
+    memories: [ApplicationMemory; SLICES],
 }
 
 /// Memory of an application at the pins of a slice.
 #[derive(Default)]
-struct OwnMemory {
+struct ApplicationMemory {
     bursts: Vec<Burst>,
     /// The burst being transmitted, and the index of its next beat.
-    going: Option<(u64, usize)>,
+    outgoing_burst: Option<(u64, usize)>,
     addresses: VecDeque<(Line, u64)>,
     data: VecDeque<(Bytes, u16)>,
     /// The write whose beats are arriving.
-    coming: (usize, Bytes, u16),
+    incoming_write: (usize, Bytes, u16),
     written: VecDeque<u64>,
 }
 
@@ -127,10 +127,10 @@ struct Burst {
     lines: VecDeque<Bytes>,
 }
 
-impl InRtl {
+impl RtlApplication {
     /// Creates an application; with seed 0, its memory has minimal delays.
-    pub fn new(kind: Application, seed: u16) -> InRtl {
-        InRtl {
+    pub fn new(kind: Application, seed: u16) -> RtlApplication {
+        RtlApplication {
             kind,
             chance: (seed != 0).then(|| Random::new(seed.into())),
             memories: Default::default(),
@@ -138,16 +138,16 @@ impl InRtl {
     }
 
     /// True if its memory has nothing to transmit.
-    pub fn quiet(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.memories.iter().all(|memory| {
-            memory.going.is_none()
+            memory.outgoing_burst.is_none()
                 && memory.written.is_empty()
                 && memory.bursts.iter().all(|burst| burst.lines.is_empty())
         })
     }
 
     /// Handles an event that does not come from the home.
-    pub fn hears(&mut self, heard: ApplicationEvent, inputs: &mut Inputs) {
+    pub fn handle_event(&mut self, heard: ApplicationEvent, inputs: &mut Inputs) {
         match heard {
             ApplicationEvent::Start => inputs.start = 1,
             ApplicationEvent::Stop => inputs.stop = 1,
@@ -177,7 +177,7 @@ impl InRtl {
                 inputs.app_w_ready[s] = drawn >> 2 & 1;
                 goes = drawn >> 3 != 0;
             }
-            if memory.going.is_none() && goes {
+            if memory.outgoing_burst.is_none() && goes {
                 let mut here = memory.bursts.iter().filter(|burst| !burst.lines.is_empty());
                 let which = match &mut self.chance {
                     Some(chance) => match here.clone().count() {
@@ -186,10 +186,10 @@ impl InRtl {
                     },
                     None => 0,
                 };
-                memory.going = here.nth(which).map(|burst| (burst.id, 0));
+                memory.outgoing_burst = here.nth(which).map(|burst| (burst.id, 0));
             }
-            inputs.app_r_valid[s] = u64::from(memory.going.is_some());
-            if let Some((id, beat)) = memory.going {
+            inputs.app_r_valid[s] = u64::from(memory.outgoing_burst.is_some());
+            if let Some((id, beat)) = memory.outgoing_burst {
                 if let Some(burst) = memory.bursts.iter().find(|burst| burst.id == id) {
                     inputs.app_r_id[s] = id;
                     inputs.app_r_last[s] = u64::from(burst.left == 1 && beat + 1 == beats);
@@ -202,18 +202,18 @@ impl InRtl {
     }
 }
 
-impl OwnMemory {
+impl ApplicationMemory {
     /// Handles the transfers at the pins of a slice in this cycle.
     fn pass(
         &mut self,
         s: usize,
         (inputs, outputs): (&Inputs, &Outputs),
         beats: usize,
-        happened: &mut Vec<CycleOutput>,
+        cycle_outputs: &mut Vec<CycleOutput>,
     ) -> Result<(), String> {
         let line_of = |address: u64| (address / (beats * BEAT * 8) as u64) as Line;
         if inputs.app_r_valid[s] & outputs.app_r_ready[s] != 0 {
-            self.beat_taken(beats);
+            self.complete_beat(beats);
         }
         if inputs.app_b_valid[s] & outputs.app_b_ready[s] != 0 {
             self.written.pop_front();
@@ -230,7 +230,7 @@ impl OwnMemory {
                 left: lines,
                 lines: VecDeque::new(),
             });
-            happened.push(CycleOutput::Fetches {
+            cycle_outputs.push(CycleOutput::Fetches {
                 tag: tag(s, id),
                 line: line_of(outputs.app_ar_addr[s]),
                 lines,
@@ -243,7 +243,12 @@ impl OwnMemory {
         }
         if inputs.app_w_ready[s] & outputs.app_w_valid[s] != 0 {
             let (data, strobes) = (&outputs.app_w_data[s], outputs.app_w_strb[s]);
-            let whole = assemble(&mut self.coming, data, strobes, outputs.app_w_last[s])?;
+            let whole = assemble(
+                &mut self.incoming_write,
+                data,
+                strobes,
+                outputs.app_w_last[s],
+            )?;
             self.data.extend(whole);
         }
         if let (Some(&(line, id)), Some(&(bytes, mask))) =
@@ -251,7 +256,7 @@ impl OwnMemory {
         {
             self.addresses.pop_front();
             self.data.pop_front();
-            happened.push(CycleOutput::Stores {
+            cycle_outputs.push(CycleOutput::Stores {
                 tag: tag(s, id),
                 line,
                 bytes,
@@ -262,8 +267,8 @@ impl OwnMemory {
     }
 
     /// Completes a beat that the application has accepted.
-    fn beat_taken(&mut self, beats: usize) {
-        let Some((id, beat)) = &mut self.going else {
+    fn complete_beat(&mut self, beats: usize) {
+        let Some((id, beat)) = &mut self.outgoing_burst else {
             return;
         };
         *beat += 1;
@@ -278,7 +283,7 @@ impl OwnMemory {
                 self.bursts.remove(place);
             }
         }
-        self.going = None;
+        self.outgoing_burst = None;
     }
 }
 
@@ -293,15 +298,19 @@ fn from_tag(tag: u32) -> (usize, u64) {
 
 impl Verilated {
     /// Records the application's outputs: answers and operations to the home, and requests to its own memory.
-    pub(super) fn acts(&mut self, s: usize, happened: &mut Vec<CycleOutput>) -> Result<(), String> {
+    pub(super) fn acts(
+        &mut self,
+        s: usize,
+        cycle_outputs: &mut Vec<CycleOutput>,
+    ) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let Some(application) = &mut self.application else {
             return Ok(());
         };
         let passes = outputs.passes[s];
-        if application.kind.between() {
+        if application.kind.is_memory_proxy() {
             if outputs.passes_r[s] != 0 {
-                let (beat, bytes) = &mut slice.passing;
+                let (beat, bytes) = &mut slice.outgoing_answer;
                 if *beat == self.beats {
                     return Err("an answer of the application has too many beats".into());
                 }
@@ -309,38 +318,38 @@ impl Verilated {
                 *beat += 1;
             }
             if passes & passes::LAST_READ != 0 {
-                let (beats, bytes) = std::mem::take(&mut slice.passing);
-                let line = of_number(&mut slice.reads, outputs.passes_r_id[s]);
+                let (beats, bytes) = std::mem::take(&mut slice.outgoing_answer);
+                let line = take_by_number(&mut slice.reads, outputs.passes_r_id[s]);
                 let Some(line) = line.filter(|_| beats == self.beats) else {
                     return Err("the application answers what was not read".into());
                 };
-                happened.push(CycleOutput::Answers { line, bytes });
+                cycle_outputs.push(CycleOutput::Answers { line, bytes });
             }
             if passes & passes::WRITTEN != 0 {
-                let Some(line) = of_number(&mut slice.writes, outputs.passes_b_id[s]) else {
+                let Some(line) = take_by_number(&mut slice.writes, outputs.passes_b_id[s]) else {
                     return Err("the application accepts what was not written".into());
                 };
-                happened.push(CycleOutput::Accepts { line });
+                cycle_outputs.push(CycleOutput::Accepts { line });
             }
         }
         if passes & passes::LOCAL != 0 {
             let local = outputs.passes_local[s];
-            happened.push(CycleOutput::Asks {
+            cycle_outputs.push(CycleOutput::Asks {
                 line: (local & LINE) as Line,
                 operation: (local >> 36 & 7) as u8,
             });
         }
         if passes & passes::UNLOCK != 0 {
             let line = (outputs.passes_unlock[s] & LINE) as Line;
-            happened.push(CycleOutput::Unlocks { line });
+            cycle_outputs.push(CycleOutput::Unlocks { line });
         }
         let pins = (&self.inputs, &**outputs);
-        application.memories[s].pass(s, pins, self.beats, happened)
+        application.memories[s].pass(s, pins, self.beats, cycle_outputs)
     }
 }
 
 /// Removes and returns the line of the read or write with this number, which is complete.
-fn of_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
+fn take_by_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
     let line = open
         .iter()
         .find(|(_, &id)| id == number)

@@ -29,12 +29,12 @@ use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
-use crate::scenario::{Play, Played, Tally, Traffic};
+use crate::scenario::{Play, ScenarioRun, Tally, Traffic};
 use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// State of a run's application, and of the threads that its scenario brings.
 pub(crate) struct ApplicationRun {
-    pub played: Box<dyn Played>,
+    pub played: Box<dyn ScenarioRun>,
     name: String,
     placement: Placement,
     contract: Contract,
@@ -45,7 +45,7 @@ pub(crate) struct ApplicationRun {
     /// and with lock.
     operations: [[Option<u8>; 2]; 2],
     /// Events scheduled for the application, by the number of their kernel event.
-    coming: FxHashMap<u32, Event>,
+    pending_events: FxHashMap<u32, Event>,
     numbers: u32,
     /// Contents of the application's own lines, and of those that it serves.
     own: FxHashMap<Line, Words>,
@@ -74,7 +74,7 @@ pub(crate) struct ApplicationRun {
     pub warm_up: Time,
     pub until: Time,
     /// Link traffic so far when the measurement window opened, and when it closed.
-    travelled: [Option<Vec<Traffic>>; 2],
+    link_traffic: [Option<Vec<Traffic>>; 2],
     stopped: bool,
     /// Number of consecutive events after which the application only woke itself, and the time of the last.
     idle: (u32, Time),
@@ -113,7 +113,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Sets the step that follows a refused access.
-    pub fn goes_on_without(&mut self, step: Step) {
+    pub fn set_step_after_refusal(&mut self, step: Step) {
         (self.step, self.again, self.result, self.acquires) = (step, true, 0, false);
     }
 }
@@ -148,19 +148,19 @@ impl Ports {
 }
 
 /// Describes a local operation that the application requires and the protocol's home lacks.
-fn lacking(name: &str, operation: Operation, lock: bool) -> String {
+fn describe_missing_operation(name: &str, operation: Operation, lock: bool) -> String {
     let (operation, lock) = (operation.name(), if lock { " with lock" } else { "" });
     format!("{name} asks for a {operation}{lock}, which the protocol's home does not have")
 }
 
 /// Maximum number of lines in one burst.
-const MOST_LINES: Line = 1 << 16;
+const MAX_LINES: Line = 1 << 16;
 
 /// Maximum number of consecutive self-wakes of an application without any other activity.
 const MOST_WAKES: u32 = 1 << 20;
 
 /// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
-pub(crate) const LAST: Time = 1 << 63;
+pub(crate) const MAX_REQUESTED_TIME: Time = 1 << 63;
 
 impl ApplicationRun {
     /// Creates an application that has not started.
@@ -213,8 +213,13 @@ impl ApplicationRun {
             found.map(|found| found as u8)
         };
         let lacks = |&(operation, lock): &(_, _)| number(operation, lock).is_none();
-        if let Some((operation, lock)) = play.scenario.asked_for().into_iter().find(lacks) {
-            return Err(lacking(&name, operation, lock));
+        if let Some((operation, lock)) = play
+            .scenario
+            .operation_requirements()
+            .into_iter()
+            .find(lacks)
+        {
+            return Err(describe_missing_operation(&name, operation, lock));
         }
         let both = |operation| [number(operation, false), number(operation, true)];
         let kinds = (0..protocol.kinds.len() as u8).map(KindId);
@@ -241,7 +246,7 @@ impl ApplicationRun {
             rights: play.rights.clone(),
             known: Vec::new(),
             operations: [both(Operation::Clean), both(Operation::CleanInvalidate)],
-            coming: FxHashMap::default(),
+            pending_events: FxHashMap::default(),
             numbers: 0,
             own: FxHashMap::default(),
             asked: FxHashMap::default(),
@@ -259,7 +264,7 @@ impl ApplicationRun {
             orders: protocol.kept,
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
-            travelled: [None, None],
+            link_traffic: [None, None],
             stopped: false,
             idle: (0, 0),
             hardware,
@@ -270,7 +275,7 @@ impl ApplicationRun {
     pub fn done(&self) -> bool {
         let open = self.contract.open().next().is_some();
         let transfers = self.host.as_ref().is_some_and(|host| !host.done());
-        self.coming.is_empty() && self.asked.is_empty() && !open && !transfers
+        self.pending_events.is_empty() && self.asked.is_empty() && !open && !transfers
     }
 
     /// True if a thread has not stopped.
@@ -284,14 +289,14 @@ impl ApplicationRun {
     }
 
     /// Returns a thread that polls a word of the CPU's own memory, if there is one.
-    pub fn polls(&self) -> Option<usize> {
-        let polls =
+    pub fn polling_thread(&self) -> Option<usize> {
+        let polling_thread =
             |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
-        self.threads.iter().position(polls)
+        self.threads.iter().position(polling_thread)
     }
 
     /// Returns a thread that waits for an interrupt, if there is one.
-    pub fn awaits(&self) -> Option<usize> {
+    pub fn thread_awaiting_interrupt(&self) -> Option<usize> {
         let waits = |thread: &Running| !thread.stopped && thread.waits;
         self.threads.iter().position(waits)
     }
@@ -317,7 +322,7 @@ impl ApplicationRun {
         if (self.warm_up..=self.until).contains(&at) {
             let count = self.tally.counts.entry(what).or_default();
             *count = count.saturating_add(by);
-            let course = self.tally.courses.entry(what).or_default();
+            let course = self.tally.rate_samplers.entry(what).or_default();
             if course.happened(by) {
                 course.keep(at, 0);
             }
@@ -327,7 +332,7 @@ impl ApplicationRun {
     /// Records that the application has handled an event. Returns the reason if the run will never end.
     ///
     /// While a thread runs, only self-wakes at the same time count.
-    fn endless(&mut self, idles: bool, now: Time, timeout: Time) -> Option<String> {
+    fn livelock_reason(&mut self, idles: bool, now: Time, timeout: Time) -> Option<String> {
         let goes_on = idles && (now == self.idle.1 || !self.running());
         self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
         if self.idle.0 == MOST_WAKES {
@@ -393,7 +398,7 @@ impl Simulation {
         if let Some(behind) = &mut self.behind {
             let number = behind.numbers;
             behind.numbers = number.wrapping_add(1);
-            behind.coming.insert(number, event);
+            behind.pending_events.insert(number, event);
             self.expect(at);
             self.queue.push(at, KernelEvent::Application(number));
         }
@@ -420,7 +425,7 @@ impl Simulation {
     }
 
     /// Returns the traffic so far on the links of each kind of caching agent.
-    fn travelled(&self) -> Vec<Traffic> {
+    fn link_traffic(&self) -> Vec<Traffic> {
         let of_cache = |cache: Agent| {
             let (number, network) = (cache.index(), &self.network);
             let both = [&network.up[number], &network.down[number]];
@@ -441,22 +446,23 @@ impl Simulation {
 
     /// Opens the measurement window of link traffic at the first message sent after warm-up; earlier traffic does not
     /// count.
-    pub(crate) fn begin_to_count(&mut self) {
-        let begins =
-            |behind: &ApplicationRun| behind.travelled[0].is_none() && self.now >= behind.warm_up;
+    pub(crate) fn open_traffic_window(&mut self) {
+        let begins = |behind: &ApplicationRun| {
+            behind.link_traffic[0].is_none() && self.now >= behind.warm_up
+        };
         if self.behind.as_deref().is_some_and(begins) {
-            let travelled = Some(self.travelled());
+            let link_traffic = Some(self.link_traffic());
             if let Some(behind) = &mut self.behind {
-                behind.travelled[0] = travelled;
+                behind.link_traffic[0] = link_traffic;
             }
         }
     }
 
     /// Stops the application and the threads that wait for interrupts, and closes the window of link traffic.
     pub(crate) fn stop_application(&mut self) {
-        let travelled = self.travelled();
+        let link_traffic = self.link_traffic();
         if let Some(behind) = &mut self.behind {
-            behind.travelled[1].get_or_insert(travelled);
+            behind.link_traffic[1].get_or_insert(link_traffic);
         }
         if let Some(behind) = &mut self.behind {
             // The thread stops even if no interrupt arrives any more.
@@ -479,7 +485,12 @@ impl Simulation {
     }
 
     /// Presents the home's read of a line that the application serves.
-    pub(crate) fn read_application(&mut self, ready: Time, line: Line, transition: &Transition) {
+    pub(crate) fn present_application_read(
+        &mut self,
+        ready: Time,
+        line: Line,
+        transition: &Transition,
+    ) {
         let input = Self::local_input(&self.home, Cause::MemoryData(0), crate::message::HOME);
         let granted = self.home.step(transition.next, &input).next;
         let (has, wants) = (self.known_right(transition.next), self.known_right(granted));
@@ -490,7 +501,12 @@ impl Simulation {
     }
 
     /// Presents the home's write of a line that the application serves; memory's copy already has the new contents.
-    pub(crate) fn write_application(&mut self, ready: Time, line: Line, next: ConfigurationId) {
+    pub(crate) fn present_application_write(
+        &mut self,
+        ready: Time,
+        line: Line,
+        next: ConfigurationId,
+    ) {
         let words = self.words(line, self.data.memory(line));
         let keeps = self.known_right(next);
         let at = ready + self.times.path.0;
@@ -538,7 +554,7 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return;
         };
-        let Some(event) = behind.coming.remove(&number) else {
+        let Some(event) = behind.pending_events.remove(&number) else {
             return;
         };
         behind.contract.event(&event);
@@ -547,27 +563,30 @@ impl Simulation {
         let mut actions = Actions::new();
         behind.played.application().handle(event, &mut actions);
         if let Some(heard) = heard {
-            self.give_application(heard);
+            self.submit_application_event(heard);
         }
         let actions: Vec<Action> = actions.take().collect();
-        let waits = |action: &Action| matches!(action, Action::Wake { .. }) || observes(action);
+        let waits =
+            |action: &Action| matches!(action, Action::Wake { .. }) || is_measurement(action);
         let idles = timer && actions.iter().all(waits);
         for action in actions {
             self.carry_out(action);
         }
         let (now, timeout) = (self.now, self.times.timeout);
         self.expect(now);
-        let endless = self
+        let livelock_reason = self
             .behind
             .as_mut()
-            .and_then(|behind| behind.endless(idles, now, timeout));
-        if let Some(text) = endless {
+            .and_then(|behind| behind.livelock_reason(idles, now, timeout));
+        if let Some(text) = livelock_reason {
             self.fail(FailureKind::Contract, 0, text);
         }
         let behind = self.behind.as_mut();
-        if let Some((name, what)) =
-            behind.and_then(|b| b.contract.cannot_go_on().map(|what| (b.name.clone(), what)))
-        {
+        if let Some((name, what)) = behind.and_then(|b| {
+            b.contract
+                .blocking_reason()
+                .map(|what| (b.name.clone(), what))
+        }) {
             self.fail(FailureKind::Refused, 0, format!("{name} {what}"));
         }
     }
@@ -578,7 +597,7 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return;
         };
-        if behind.hardware && !observes(&action) {
+        if behind.hardware && !is_measurement(&action) {
             let text = format!("{} is in hardware, and acts beside it, too", behind.name);
             return self.fail(FailureKind::Contract, 0, text);
         }
@@ -603,7 +622,7 @@ impl Simulation {
             } => {
                 let row = behind.operations[usize::from(operation == Operation::CleanInvalidate)];
                 let Some(number) = row[usize::from(lock)] else {
-                    let text = lacking(&behind.name, operation, lock);
+                    let text = describe_missing_operation(&behind.name, operation, lock);
                     return self.fail(FailureKind::Incompatible, line, text);
                 };
                 if line >= self.platform.lines {
@@ -660,7 +679,7 @@ impl Simulation {
                 update,
             } => self.update_by_application(tag, line, word.into(), update),
             Action::Wake { tag, after } => {
-                let Some(at) = now.checked_add(after).filter(|at| *at < LAST) else {
+                let Some(at) = now.checked_add(after).filter(|at| *at < MAX_REQUESTED_TIME) else {
                     let text = format!(
                         "{} is to be woken after {after} ps, which is never",
                         behind.name
@@ -677,7 +696,7 @@ impl Simulation {
             Action::Interrupt { thread } => self.interrupt(thread),
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
-            | Action::CoherentUpdate { .. } => self.reaches_beyond(action),
+            | Action::CoherentUpdate { .. } => self.issue_application_access(action),
             Action::Begin { tag } => drop(behind.began.insert(tag, now)),
             Action::End { tag, what } => {
                 if let Some(since) = behind.began.remove(&tag) {
@@ -690,11 +709,11 @@ impl Simulation {
 
     /// Reads a burst from the application's memory: `lines` lines, `step` apart.
     fn fetch(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
-        let last = lines.min(MOST_LINES).checked_mul(step);
+        let last = lines.min(MAX_LINES).checked_mul(step);
         let last = last.and_then(|length| first.checked_add(length));
-        let (Some(end), Some(_)) = (last.filter(|_| lines <= MOST_LINES), &self.behind) else {
+        let (Some(end), Some(_)) = (last.filter(|_| lines <= MAX_LINES), &self.behind) else {
             let name = self.behind.as_ref().map_or("", |behind| &behind.name);
-            let text = format!("{name} reads {lines} lines at once; {MOST_LINES} is the most");
+            let text = format!("{name} reads {lines} lines at once; {MAX_LINES} is the most");
             return self.fail(FailureKind::Contract, first, text);
         };
         let mut at = self.now;
@@ -799,12 +818,12 @@ impl Simulation {
     }
 
     /// Presents a local operation of the application to the home.
-    pub(crate) fn local_arrives(&mut self, line: Line, number: u8) {
+    pub(crate) fn present_local_operation(&mut self, line: Line, number: u8) {
         self.present_local(Work::Local(line, number), line);
     }
 
     /// Presents an unlock of the application to the home.
-    pub(crate) fn unlock_arrives(&mut self, line: Line) {
+    pub(crate) fn present_unlock(&mut self, line: Line) {
         if let Some(behind) = &mut self.behind {
             behind.locks.remove(&line);
         }
@@ -822,12 +841,12 @@ impl Simulation {
     /// Closes the scenario's measurement and verifies its result.
     pub(crate) fn verify_scenario(&mut self) {
         self.close_window();
-        let travelled = self.travelled();
+        let link_traffic = self.link_traffic();
         let Some(mut behind) = self.behind.take() else {
             return;
         };
-        if let [Some(before), after] = &behind.travelled {
-            let after = after.as_ref().unwrap_or(&travelled).iter().zip(before);
+        if let [Some(before), after] = &behind.link_traffic {
+            let after = after.as_ref().unwrap_or(&link_traffic).iter().zip(before);
             let since = after.map(|(after, before)| Traffic {
                 messages: after.messages - before.messages,
                 bytes: after.bytes - before.bytes,
@@ -868,7 +887,7 @@ impl Simulation {
 }
 
 /// True if an action only counts or times.
-fn observes(action: &Action) -> bool {
+fn is_measurement(action: &Action) -> bool {
     matches!(
         action,
         Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
@@ -882,7 +901,7 @@ impl Contents for Simulation {
             (self.remote.about(configuration).right > Right::None).then_some(copy)
         });
         let memory = self.data.memory(line);
-        let copy = match self.oracle.may_be_old() {
+        let copy = match self.oracle.may_be_stale() {
             // A cache with read permission has the value written last.
             false => held.next().unwrap_or(memory),
             true => held.fold(memory, |newest, copy| {

@@ -16,7 +16,7 @@ use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
-use crate::simulation::groups::{Described, Groups};
+use crate::simulation::groups::{Groups, KindQuantities};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -76,10 +76,15 @@ pub(crate) struct Cores {
 impl Cores {
     /// Creates idle cores of each kind. There are none if nothing is between them and their caches, or if the workload
     /// never needs it.
-    pub fn new(groups: &Groups, described: &[Described], stores: bool, line_bytes: u32) -> Cores {
+    pub fn new(
+        groups: &Groups,
+        described: &[KindQuantities],
+        stores: bool,
+        line_bytes: u32,
+    ) -> Cores {
         let entries =
-            |of: &Described| (of.cores.write_buffer.value / u64::from(line_bytes)) as usize;
-        let sets = |of: &Described| of.cores.l1_sets(line_bytes) as u32;
+            |of: &KindQuantities| (of.cores.write_buffer.value / u64::from(line_bytes)) as usize;
+        let sets = |of: &KindQuantities| of.cores.l1_sets(line_bytes) as u32;
         let l1s = described.iter().any(|of| sets(of) > 0);
         let kinds = || groups.groups.iter().zip(described);
         let places = kinds()
@@ -165,7 +170,7 @@ impl Simulation {
     }
 
     /// True if a core has stores that have not been performed, or of whose completion it has not been notified.
-    pub(crate) fn buffers_stores(&self, core: u16) -> bool {
+    pub(crate) fn has_buffered_stores(&self, core: u16) -> bool {
         let core = self.cores.cores.get(usize::from(core));
         core.is_some_and(|core| {
             !core.waiting.is_empty() || core.places.iter().any(|&(stage, _)| stage != Stage::Free)
@@ -193,12 +198,12 @@ impl Simulation {
                 let core = &mut self.cores.cores[usize::from(access.core)];
                 core.waiting.push(index);
             }
-            _ => self.reach(index),
+            _ => self.send_to_cache(index),
         }
     }
 
     /// Sends an access to its cache.
-    fn reach(&mut self, index: u32) {
+    fn send_to_cache(&mut self, index: u32) {
         let core = self.accesses[index].core;
         let reaches = self.now + self.groups.of_core(core).request;
         self.queue.push(reaches, Event::Access(index));
@@ -215,28 +220,28 @@ impl Simulation {
         if let Some(value) = stored {
             self.give(access.core, value);
             self.counters.forwarded += 1;
-            return self.done_at_core(index);
+            return self.complete_at_core(index);
         }
         let Some(l1s) = &mut self.cores.l1s else {
-            return self.reach(index);
+            return self.send_to_cache(index);
         };
         let Some(slot) = l1s.find(number, line) else {
             self.counters.l1_misses += 1;
-            return self.reach(index);
+            return self.send_to_cache(index);
         };
         l1s.touch(slot);
-        let copy = copy_in(l1s, slot);
+        let copy = l1_copy(l1s, slot);
         self.counters.l1_hits += 1;
         self.check_load(access, copy);
         if self.behind.is_some() {
             let value = self.data.word(line, copy, word);
             self.give(access.core, value);
         }
-        self.done_at_core(index);
+        self.complete_at_core(index);
     }
 
     /// Completes a load that is performed in front of its cache.
-    fn done_at_core(&mut self, index: u32) {
+    fn complete_at_core(&mut self, index: u32) {
         let access = self.accesses.remove(index);
         let done = self.now + self.groups.of_core(access.core).l1_hit;
         self.in_flight -= 1;
@@ -319,7 +324,7 @@ impl Simulation {
             performed: false,
             found: None,
         });
-        self.reach(index);
+        self.send_to_cache(index);
     }
 
     /// Performs the buffered stores to a line in a copy of it.
@@ -344,14 +349,20 @@ impl Simulation {
     }
 
     /// Returns the issue times of the buffered stores to a line that are in flight to the shared cache.
-    pub(crate) fn issued_of_buffered(&self, core: u16, line: Line) -> Vec<Time> {
+    pub(crate) fn buffered_issue_times(&self, core: u16, line: Line) -> Vec<Time> {
         let core = &self.cores.cores[usize::from(core)];
         let place = core.find(line, Stage::Sent);
         place.map_or(Vec::new(), |place| core.buffer[place].issued.clone())
     }
 
     /// Completes buffered stores at the shared cache. Their core is notified at a time that is not in the past.
-    pub(crate) fn drained(&mut self, access: &Pending, hit: bool, performed: bool, done: Time) {
+    pub(crate) fn complete_drain(
+        &mut self,
+        access: &Pending,
+        hit: bool,
+        performed: bool,
+        done: Time,
+    ) {
         let core = &mut self.cores.cores[usize::from(access.core)];
         let Some(place) = core.find(access.line, Stage::Sent) else {
             return;
@@ -380,7 +391,7 @@ impl Simulation {
     }
 
     /// Notifies a core that buffered stores have been performed.
-    pub(crate) fn drained_at_core(&mut self, number: u16, place: u16) {
+    pub(crate) fn notify_core_of_drain(&mut self, number: u16, place: u16) {
         let cache = self.cache_of(number);
         let core = &mut self.cores.cores[usize::from(number)];
         let place = usize::from(place);
@@ -402,7 +413,7 @@ impl Simulation {
             core.waiting = waiting;
         }
         if self.behind.is_some() {
-            self.unfence(number);
+            self.continue_after_fence(number);
         }
     }
 
@@ -421,9 +432,9 @@ impl Simulation {
                     return;
                 };
                 if let Some(old) = l1s.line(slot) {
-                    self.data.release(copy_in(l1s, slot));
+                    self.data.release(l1_copy(l1s, slot));
                     l1s.clear(slot);
-                    held_by_one_fewer(&mut self.cores.holders, (cache, old));
+                    decrement_holders(&mut self.cores.holders, (cache, old));
                 }
                 slot
             }
@@ -435,7 +446,12 @@ impl Simulation {
 
     /// Invalidates a line in the L1s of a cache, because it has been written or its read permission is lost. The L1 of
     /// the core that wrote keeps the line with the new bytes.
-    pub(crate) fn leave_l1s(&mut self, cache: Agent, line: Line, written: Option<(u16, Copy)>) {
+    pub(crate) fn invalidate_in_l1s(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        written: Option<(u16, Copy)>,
+    ) {
         let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
             return;
         };
@@ -447,7 +463,7 @@ impl Simulation {
             let Some(slot) = l1s.find(number, line) else {
                 continue;
             };
-            self.data.release(copy_in(l1s, slot));
+            self.data.release(l1_copy(l1s, slot));
             match written {
                 Some((core, copy)) if usize::from(core) == number => {
                     l1s.keep(slot, [self.data.share(copy).number(), 0, 0, 0]);
@@ -464,12 +480,12 @@ impl Simulation {
 }
 
 /// Returns the copy of a line in an L1.
-fn copy_in(l1s: &Tags, slot: Slot) -> Copy {
+fn l1_copy(l1s: &Tags, slot: Slot) -> Copy {
     let [number, ..] = l1s.kept(slot);
     Copy::numbered(number)
 }
 
-fn held_by_one_fewer(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
+fn decrement_holders(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
     if let Some(count) = holders.get_mut(&key) {
         *count -= 1;
         if *count == 0 {
@@ -567,7 +583,7 @@ system one { remotes 1; lines 1 }
         assert_eq!(waiting, kinds.map(|kind| (kind, 2)));
         assert_eq!(simulation.counters.l1_hits, 1);
         // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
-        simulation.drained_at_core(0, 0);
+        simulation.notify_core_of_drain(0, 0);
         assert_eq!(simulation.cores.cores[0].waiting.len(), 1);
         assert_eq!(simulation.counters.forwarded, 1);
     }
@@ -583,7 +599,7 @@ system one { remotes 1; lines 1 }
             Some(FailureKind::DataValue)
         );
         // A load is correct if the L1 has lost the stale line before.
-        simulation.leave_l1s(Agent(0), 1, None);
+        simulation.invalidate_in_l1s(Agent(0), 1, None);
         assert_eq!(failure(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.l1_hits, 2);
     }
@@ -611,7 +627,7 @@ system one { remotes 1; lines 1 }
         let mut simulation = after_loads();
         assert_eq!(simulation.cores.holders.len(), 4);
         for line in 0..4 {
-            simulation.leave_l1s(Agent(0), line, None);
+            simulation.invalidate_in_l1s(Agent(0), line, None);
         }
         assert!(simulation.cores.holders.is_empty());
         let l1s = simulation.cores.l1s.as_ref().expect("there are some");

@@ -168,7 +168,7 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
         if self.clocked.is_some() {
-            return self.give_message(index);
+            return self.submit_message(index);
         }
         let number = self.unit_of(message.line);
         let request = self.kinds[message.kind.index()].request;
@@ -180,9 +180,9 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn memory_read(&mut self, line: Line) {
         if self.clocked.is_some() {
-            return self.give_memory(line, Work::Read(line));
+            return self.submit_memory_result(line, Work::Read(line));
         }
-        self.check_reading(line);
+        self.check_memory_read(line);
         let number = self.unit_of(line);
         self.units[number].reading -= 1;
         self.present(number, Work::Read(line), line, None, false);
@@ -193,7 +193,7 @@ impl Simulation {
     #[inline]
     pub(crate) fn memory_written(&mut self, line: Line) {
         if self.clocked.is_some() {
-            return self.give_memory(line, Work::Written(line));
+            return self.submit_memory_result(line, Work::Written(line));
         }
         let number = self.unit_of(line);
         self.units[number].writing -= 1;
@@ -305,7 +305,9 @@ impl Simulation {
     #[inline(always)]
     fn handle_next(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
         match message {
-            Some(message) if self.overtakes(number, message) => self.leave(number, work, line),
+            Some(message) if self.overtakes(number, message) => {
+                self.stall_input(number, work, line)
+            }
             _ => self.handle(number, work, line, message),
         }
     }
@@ -326,21 +328,21 @@ impl Simulation {
         let configuration = self.directory.get(line);
         let transition = if self.above.is_none() {
             self.home_step(line, configuration, &input)
-        } else if self.waits_for_above(line, message) {
+        } else if self.must_wait_for_above(line, message) {
             self.counters.stall(Stall::Left);
-            return self.leave(number, work, line);
+            return self.stall_input(number, work, line);
         } else {
             self.step_below(line, configuration, &input)
         };
         if transition.answer == Answer::Take {
-            if let Some(slot) = self.lacks_slot(number, line, &transition) {
+            if let Some(slot) = self.missing_slot(number, line, &transition) {
                 self.counters.stall(Stall::UnitSlot);
                 return self.wait_for(number, work, line, slot);
             }
         }
         let taken = matches!(transition.answer, Answer::Take | Answer::Fault);
         if taken && self.waits_for_room(HOME, line, &transition, message) {
-            return self.leave(number, work, line);
+            return self.stall_input(number, work, line);
         }
         let occupancy = match work {
             Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
@@ -355,7 +357,7 @@ impl Simulation {
             Answer::Take => {}
             Answer::Leave | Answer::Unexpected if asked || transition.answer == Answer::Leave => {
                 self.counters.stall(Stall::Left);
-                return self.leave(number, work, line);
+                return self.stall_input(number, work, line);
             }
             Answer::Refuse
                 if matches!(work, Work::Local(..))
@@ -398,12 +400,12 @@ impl Simulation {
     }
 
     /// Stalls an input until its line changes, if there is room for it outside the queue.
-    fn leave(&mut self, number: usize, work: Work, line: Line) {
+    fn stall_input(&mut self, number: usize, work: Work, line: Line) {
         let full = self.units[number].left.len() as u64 >= self.platform.home.waiting.value;
         if full && self.is_bounded(work) {
-            return self.stop(number, work);
+            return self.block_request(number, work);
         }
-        self.leaves_queue(work);
+        self.dequeue_to_wait(work);
         self.aside(work, Step::LineAtHome);
         self.units[number].left.push((work, line));
     }
@@ -419,16 +421,16 @@ impl Simulation {
             all.filter(|(work, _)| self.is_request(*work)).count() >= most
         };
         if full && self.is_bounded(work) {
-            return self.stop(number, work);
+            return self.block_request(number, work);
         }
-        self.leaves_queue(work);
+        self.dequeue_to_wait(work);
         self.aside(work, slot.step());
         self.units[number].waiting[slot as usize].push_back((work, line));
     }
 
     /// Keeps a request, for which there is no room to wait, at the head of its queue; it stops the bounded requests
     /// behind it.
-    fn stop(&mut self, number: usize, work: Work) {
+    fn block_request(&mut self, number: usize, work: Work) {
         self.counters.stall(Stall::WaitingFull);
         let unit = &mut self.units[number];
         unit.requests.push_front(work);
@@ -436,22 +438,22 @@ impl Simulation {
     }
 
     /// Removes an input from its queue to wait. A message frees its place in the circuit.
-    fn leaves_queue(&mut self, work: Work) {
+    fn dequeue_to_wait(&mut self, work: Work) {
         if let Work::Message(index) = work {
-            self.leaves_circuit(index);
+            self.dequeue_from_circuit(index);
         }
     }
 
     /// Records the reason for which an input waits from now on.
     fn aside(&mut self, work: Work, step: Step) {
         if let (true, Work::Message(index)) = (self.watched, work) {
-            self.note_aside(index, step);
+            self.note_deferred(index, step);
         }
     }
 
     /// Returns the slot that a transition needs and its unit has not free.
     #[inline]
-    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
+    fn missing_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
         let unit = &self.units[number];
         if transition.reads && !unit.is_free(Slot::Read) {
             Some(Slot::Read)
@@ -493,7 +495,7 @@ impl Simulation {
         before: ConfigurationId,
         transition: &Transition,
     ) {
-        self.takes_registers(HOME, line);
+        self.commit_registers(HOME, line);
         let mut next = None;
         if let (Work::Message(index), Some(message)) = (work, message) {
             next = self.take_message(index, message);
@@ -502,7 +504,7 @@ impl Simulation {
             self.note_work(work, line, message);
         }
         if let (Work::Local(line, local), None, None) = (work, &self.behind, &self.above) {
-            if !self.makes_room(line) {
+            if !self.is_directory_eviction(line) {
                 self.device.current = Some(Operation {
                     line,
                     local,
@@ -515,7 +517,7 @@ impl Simulation {
             current.locked &= current.line != line;
         }
         if let (Work::Unlock(line), Some(above)) = (work, &mut self.above) {
-            above.gives_back(line);
+            above.begin_unlock(line);
         }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
@@ -547,24 +549,24 @@ impl Simulation {
             if kind.line || dropped {
                 self.data.release(message.copy);
             }
-            if dropped && !self.waits_for_its_store(message.from, line) {
+            if dropped && !self.has_outstanding_store(message.from, line) {
                 let name = self.agent_name(message.from);
                 let text = format!("a store that {name} takes for done is not performed");
-                self.fail(self.oracle.of_stores(), line, text);
+                self.fail(self.oracle.store_property(), line, text);
             }
         }
         if self.watched {
             self.note_state(HOME, line, transition.next);
         }
-        self.present_again(number, line);
+        self.return_waiting_inputs(number, line);
         if let Some(next) = next {
-            self.present_again(self.unit_of(next), next);
+            self.return_waiting_inputs(self.unit_of(next), next);
         }
     }
 
     /// Returns inputs that wait for the line to the heads of the queues.
     #[inline(always)]
-    pub(crate) fn present_again(&mut self, number: usize, line: Line) {
+    pub(crate) fn return_waiting_inputs(&mut self, number: usize, line: Line) {
         let of_line = |&(_, its_line): &(Work, Line)| its_line == line;
         if self.units[number].set_aside().any(of_line) {
             self.release(number, line);
@@ -575,11 +577,11 @@ impl Simulation {
     }
 
     /// Returns all stalled inputs of a unit to the heads of the queues.
-    pub(crate) fn present_all_again(&mut self, number: usize) {
+    pub(crate) fn return_stalled_inputs(&mut self, number: usize) {
         let mut lines: Vec<Line> = self.units[number].left.iter().map(|left| left.1).collect();
         lines.dedup();
         for line in lines {
-            self.present_again(number, line);
+            self.return_waiting_inputs(number, line);
         }
     }
 
@@ -650,10 +652,10 @@ impl Simulation {
                 if about.line {
                     copy = self.data.memory(line);
                     self.data.share(copy);
-                    self.check_used_once(line, kind.index(), copy);
+                    self.check_single_use(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
                         if about.used_once {
-                            self.check_reading(line);
+                            self.check_memory_read(line);
                         }
                         // Memory is accessed without a delay in the controller's terms. Its latency is added here.
                         ready = self.operate(ready, line);
@@ -677,10 +679,10 @@ impl Simulation {
                     credit: false,
                     flight: 0,
                 };
-                self.departs(message, ready);
+                self.send_or_hold(message, ready);
             }
             Act::StartRead => {
-                if !self.reads_later(line, transition) {
+                if !self.defer_memory_read(line, transition) {
                     self.units[number].reading += 1;
                     self.read_memory(ready, line, transition);
                 }
@@ -708,13 +710,13 @@ impl Simulation {
                 self.operate(ready, line);
                 self.store(number, line, None);
             }
-            Act::Acknowledge(_) if self.ends_own_operation(line) => {}
+            Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
             Act::Acknowledge(local) => self.acknowledged(line, local),
-            Act::Unlocked if self.above.is_some() => self.unlocked_below(line),
+            Act::Unlocked if self.above.is_some() => self.handle_unlock_below(line),
             Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
                 self.device.current = None;
-                self.ask_later();
+                self.schedule_next_operation();
             }
             Act::Done | Act::Every { .. } => {
                 self.fail(

@@ -71,7 +71,7 @@ impl Simulation {
         let Some(step) = self.behind.as_ref().map(|b| b.threads[number].step) else {
             return;
         };
-        if self.asks_beyond(core, step) {
+        if self.issue_host_access(core, step) {
             return;
         }
         let Some(host) = self.host() else {
@@ -227,7 +227,7 @@ impl Simulation {
         let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
         if let Some(beyond) = beyond {
             beyond.transfers.extend(transfer);
-            return self.transfers_beyond();
+            return self.start_bus_transfers();
         }
         let Some(host) = self.host() else {
             return;

@@ -24,7 +24,7 @@ pub(crate) struct HostMemoryPath {
 
 impl Simulation {
     /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
-    pub(crate) fn asks_beyond(&mut self, core: u16, step: Step) -> bool {
+    pub(crate) fn issue_host_access(&mut self, core: u16, step: Step) -> bool {
         let now = self.now;
         let Some(behind) = &mut self.behind else {
             return false;
@@ -61,7 +61,7 @@ impl Simulation {
     }
 
     /// Issues an access of the application to the host's memory.
-    pub(crate) fn reaches_beyond(&mut self, action: Action) {
+    pub(crate) fn issue_application_access(&mut self, action: Action) {
         let (tag, first, what) = match action {
             Action::CoherentLoad {
                 tag,
@@ -95,7 +95,7 @@ impl Simulation {
 
     /// Starts bus transfers in order. A transfer behind a write waits until that write has been performed. The write is
     /// then visible first, and an interrupt handler finds all earlier data.
-    pub(crate) fn transfers_beyond(&mut self) {
+    pub(crate) fn start_bus_transfers(&mut self) {
         loop {
             let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
             let Some(beyond) = beyond.filter(|beyond| !beyond.writes) else {
@@ -128,13 +128,13 @@ impl Simulation {
     }
 
     /// Delivers a completion from the other space.
-    pub(crate) fn told_beyond(&mut self, told: Completion) {
+    pub(crate) fn complete_host_access(&mut self, told: Completion) {
         if let Some((word, why)) = told.refused {
             return match told.whose {
                 Requester::Application(tag) => {
                     self.tell(told.at, Event::Refused { tag, word, why })
                 }
-                Requester::Thread(core) => self.refused_beyond(core, word, why, told.at),
+                Requester::Thread(core) => self.reject_host_access(core, word, why, told.at),
                 // Transfers use physical addresses.
                 Requester::Transfer(_) => {}
             };
@@ -151,7 +151,7 @@ impl Simulation {
                 if let Some(beyond) = self.behind.as_mut().and_then(|b| b.beyond.as_mut()) {
                     beyond.writes = false;
                 }
-                self.transfers_beyond();
+                self.start_bus_transfers();
             }
             (Requester::Thread(core), words) => {
                 if let Some(word) = words.and_then(|words| words.first().copied()) {
@@ -166,7 +166,7 @@ impl Simulation {
     }
 
     /// Reports to a thread that the page table of the other space does not permit its access.
-    fn refused_beyond(&mut self, core: u16, word: u32, why: Refused, at: Time) {
+    fn reject_host_access(&mut self, core: u16, word: u32, why: Refused, at: Time) {
         if let Some(behind) = &mut self.behind {
             behind.threads[usize::from(core)].reads = None;
         }

@@ -154,7 +154,7 @@ impl Simulation {
         let all = u64::from(self.platform.lines) * u64::from(of_line);
         let end = u64::from(first) + u64::from(words);
         if words == 0 || end > all {
-            let who = self.asker(ask.whose);
+            let who = self.requester_name(ask.whose);
             let text = format!(
                 "{who} accesses {words} words from {first} on of the host's memory, which has {all}"
             );
@@ -262,7 +262,7 @@ impl Simulation {
     }
 
     /// Names the requester, for messages.
-    fn asker(&self, whose: Requester) -> String {
+    fn requester_name(&self, whose: Requester) -> String {
         match whose {
             Requester::Thread(core) => format!("thread {core}"),
             Requester::Application(_) => "the application".into(),
@@ -338,7 +338,7 @@ impl Simulation {
 
     /// Completes an access of the port. The requester is notified at a time that is not in the past.
     #[cold]
-    pub(crate) fn ends_at_port(
+    pub(crate) fn complete_port_access(
         &mut self,
         access: &Pending,
         hit: bool,
@@ -358,13 +358,13 @@ impl Simulation {
             self.store_ended(access, &[access.issued]);
         }
         self.took(access, done);
-        self.part_is_done(access, done);
+        self.complete_part(access, done);
     }
 
     /// Ends an access of the port that the page table does not permit. The requester is notified when all parts of its
     /// request have ended.
     #[cold]
-    pub(crate) fn refused_at_port(&mut self, access: &Pending, why: Refused, done: Time) {
+    pub(crate) fn refuse_port_access(&mut self, access: &Pending, why: Refused, done: Time) {
         self.in_flight -= 1;
         let word = access.line * u32::from(self.data.words()) + u32::from(access.word);
         if let Some(port) = &mut self.port {
@@ -374,11 +374,11 @@ impl Simulation {
                 request.refused = first.or(Some((word, why)));
             }
         }
-        self.part_is_done(access, done);
+        self.complete_part(access, done);
     }
 
     /// Ends the part of a request that an access was for.
-    fn part_is_done(&mut self, access: &Pending, done: Time) {
+    fn complete_part(&mut self, access: &Pending, done: Time) {
         let Some(port) = &mut self.port else {
             return;
         };

@@ -51,7 +51,7 @@ pub struct Input {
 
 impl Input {
     /// Returns the input without its sender and its receiver.
-    fn of_anyone(self) -> Input {
+    fn without_endpoints(self) -> Input {
         Input {
             sender: HOME,
             own: HOME,
@@ -67,10 +67,10 @@ pub type Act = execute::Act<[u16; FIELDS]>;
 const MOST_KEPT: u16 = 16;
 
 /// Bit of an act index that marks an act of a kept transition, in `Program::lasting`.
-const LASTS: u32 = 1 << 31;
+const LASTING_BIT: u32 = 1 << 31;
 
 /// Minimum number of new configurations before a sweep for unused ones.
-const SWEPT_AFTER: usize = 1 << 16;
+const MIN_NEW_BEFORE_SWEEP: usize = 1 << 16;
 
 /// Returns the number of a receiver in messages.
 #[inline]
@@ -105,7 +105,7 @@ pub struct Transition {
     /// Effect of the rule's `done`.
     pub done: CompletionEffect,
     /// True if `done` performs a write that leaves part of the line unchanged.
-    pub keeps_a_part: bool,
+    pub is_partial_write: bool,
     /// True if the access is to be retried.
     pub retries: bool,
     /// True if the rule abandons a store whose bytes have been sent.
@@ -173,7 +173,7 @@ const UNKNOWN: Transition = Transition {
     forwards: false,
     performs: false,
     done: CompletionEffect::Absent,
-    keeps_a_part: false,
+    is_partial_write: false,
     retries: false,
     gives_up: false,
     fault: 0,
@@ -253,7 +253,7 @@ pub struct Program {
     /// Channel class of each message.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
-    /// Acts of the kept transitions of a direct program: their indices have the bit [`LASTS`].
+    /// Acts of the kept transitions of a direct program: their indices have the bit [`LASTING_BIT`].
     lasting: Vec<Act>,
     /// For each rule, true if it has been executed.
     executed: Vec<bool>,
@@ -404,7 +404,7 @@ impl Program {
     }
 
     /// Returns the initial values of the registers.
-    pub fn first_registers(&self) -> Vec<u16> {
+    pub fn initial_registers(&self) -> Vec<u16> {
         self.machine.initial().slots[self.registers.clone()].to_vec()
     }
 
@@ -427,7 +427,7 @@ impl Program {
     }
 
     /// True if a row for the event in the configuration's state has a guard: the event may become possible later.
-    pub fn may_later(&self, configuration: ConfigurationId, event: Event) -> bool {
+    pub fn has_guarded_row(&self, configuration: ConfigurationId, event: Event) -> bool {
         let state = self.state(configuration);
         let mut rules = self.controller().rules.iter();
         rules.any(|rule| {
@@ -495,7 +495,11 @@ impl Program {
 
     /// Returns a configuration with the backing permission set: a home with lent memory knows if it may write that
     /// memory.
-    pub fn lent(&mut self, configuration: ConfigurationId, writes: bool) -> ConfigurationId {
+    pub fn with_backing_permission(
+        &mut self,
+        configuration: ConfigurationId,
+        writes: bool,
+    ) -> ConfigurationId {
         let Some(slot) = self.machine.memory_writes() else {
             return configuration;
         };
@@ -510,7 +514,7 @@ impl Program {
     }
 
     /// Returns a configuration with the same slots in the state `to`.
-    pub fn moved(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
+    pub fn in_state(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
         let kept = &self.configurations[configuration as usize * self.stride..][1..self.stride];
         self.scratch.slots.copy_from_slice(kept);
         self.scratch.state = to.0;
@@ -519,7 +523,7 @@ impl Program {
 
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         let key = match self.direct {
-            true => input.of_anyone(),
+            true => input.without_endpoints(),
             false => *input,
         };
         if let Some(known) = self.memo.get(&(configuration, key)) {
@@ -527,14 +531,14 @@ impl Program {
         }
         // Called only for programs without registers.
         let mut transition = self.execute(configuration, input, &mut []);
-        let kept = self.direct && !self.changes.asks_who();
+        let kept = self.direct && !self.changes.is_identity_dependent();
         if kept
             && [configuration, transition.next]
                 .iter()
                 .all(|&of| self.is_shared(of))
         {
             if !transition.acts().is_empty() {
-                let first = self.lasting.len() as u32 | LASTS;
+                let first = self.lasting.len() as u32 | LASTING_BIT;
                 let acts = transition.acts().map(|act| self.acts[act as usize]);
                 self.lasting.extend(acts);
                 transition.first = first;
@@ -560,7 +564,7 @@ impl Program {
     /// True if enough configurations have been created since the last [`Program::sweep`] to make another worthwhile.
     pub fn is_full(&self) -> bool {
         let made = self.count() - self.free.len() - self.had;
-        !self.is_numbered() && made > self.had.max(SWEPT_AFTER)
+        !self.is_numbered() && made > self.had.max(MIN_NEW_BEFORE_SWEEP)
     }
 
     /// Frees the numbers of all configurations that are neither in `had` nor initial.
@@ -586,9 +590,9 @@ impl Program {
     /// Returns the act with this index.
     #[inline]
     pub fn act(&self, index: u32) -> Act {
-        match index & LASTS {
+        match index & LASTING_BIT {
             0 => self.acts[index as usize],
-            _ => self.lasting[(index ^ LASTS) as usize],
+            _ => self.lasting[(index ^ LASTING_BIT) as usize],
         }
     }
 
@@ -747,7 +751,7 @@ impl Program {
                 transition.answer = Answer::Take;
                 transition.performs = plan.performs;
                 transition.done = plan.done;
-                transition.keeps_a_part = plan.keeps_a_part;
+                transition.is_partial_write = plan.is_partial_write;
                 transition.retries = self.retries[rule];
                 transition.gives_up = plan.gives_up;
                 self.executed[rule] = true;

@@ -15,7 +15,7 @@ pub(crate) struct Registers {
     homes: Vec<Vec<u16>>,
     /// For each agent, true if an event that retries its waiting items is scheduled. Also used by agents that wait for
     /// room in input queues.
-    looks: Vec<bool>,
+    retry_scheduled: Vec<bool>,
 }
 
 impl Registers {
@@ -31,18 +31,18 @@ impl Registers {
         let (caches, homes) = (usize::from(caches), homes as usize);
         let mut registers = Registers::default();
         if remote.has_registers() || home.has_registers() {
-            registers.caches = vec![remote.first_registers(); caches];
-            registers.homes = vec![home.first_registers(); homes];
+            registers.caches = vec![remote.initial_registers(); caches];
+            registers.homes = vec![home.initial_registers(); homes];
         }
-        if waits || registers.are_there() {
-            registers.looks = vec![false; caches + homes];
+        if waits || registers.has_registers_anywhere() {
+            registers.retry_scheduled = vec![false; caches + homes];
         }
         registers
     }
 
     /// True if any agent has registers.
     #[inline(always)]
-    pub fn are_there(&self) -> bool {
+    pub fn has_registers_anywhere(&self) -> bool {
         !self.homes.is_empty()
     }
 }
@@ -84,7 +84,7 @@ impl Simulation {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        if !self.registers.are_there() {
+        if !self.registers.has_registers_anywhere() {
             return self.remote.step(configuration, input);
         }
         let home = self.home_of(line) as u16;
@@ -100,7 +100,7 @@ impl Simulation {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        if !self.registers.are_there() {
+        if !self.registers.has_registers_anywhere() {
             return self.home.step(configuration, input);
         }
         let home = self.home_of(line);
@@ -110,8 +110,8 @@ impl Simulation {
 
     /// Applies the register changes of the last computed transition, which is taken.
     #[inline(always)]
-    pub(crate) fn takes_registers(&mut self, agent: Agent, line: Line) {
-        if self.registers.are_there() {
+    pub(crate) fn commit_registers(&mut self, agent: Agent, line: Line) {
+        if self.registers.has_registers_anywhere() {
             self.set_registers(agent, line);
         }
     }
@@ -129,16 +129,16 @@ impl Simulation {
                 (self.remote.change(own), cache.index())
             }
         };
-        if changed && !std::mem::replace(&mut self.registers.looks[number], true) {
+        if changed && !std::mem::replace(&mut self.registers.retry_scheduled[number], true) {
             self.queue
                 .push(self.now, KernelEvent::Registers(number as u32));
         }
     }
 
     /// Schedules a retry of the accesses that wait in a cache, because variables of a line have changed.
-    pub(crate) fn look_again(&mut self, cache: Agent) {
+    pub(crate) fn schedule_retry(&mut self, cache: Agent) {
         let number = cache.index();
-        if !std::mem::replace(&mut self.registers.looks[number], true) {
+        if !std::mem::replace(&mut self.registers.retry_scheduled[number], true) {
             self.queue
                 .push(self.now, KernelEvent::Registers(number as u32));
         }
@@ -147,22 +147,22 @@ impl Simulation {
     /// Retries the items that wait at an agent, because its registers have changed.
     pub(crate) fn registers_changed(&mut self, number: u32) {
         let number = number as usize;
-        self.registers.looks[number] = false;
-        self.agent_looks_again(number);
+        self.registers.retry_scheduled[number] = false;
+        self.retry_waiting(number);
     }
 
     /// Retries the messages and accesses that wait at an agent. Homes are numbered after the caching agents.
-    pub(crate) fn agent_looks_again(&mut self, number: usize) {
+    pub(crate) fn retry_waiting(&mut self, number: usize) {
         let caches = usize::from(self.caches.count());
         if number < caches {
             let cache = Agent(number as u16);
-            self.deliver_all_left(cache);
+            self.retry_all_stalled_messages(cache);
             self.try_held(cache);
-            self.unpark(cache);
+            self.retry_waiting_for_way(cache);
         } else {
             let home = number - caches;
             for unit in (home..self.units.len()).step_by(self.memories.len()) {
-                self.present_all_again(unit);
+                self.return_stalled_inputs(unit);
             }
         }
     }

@@ -12,13 +12,13 @@ use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
 use crate::attribution::Step;
-use crate::components::tags::{Kept, Shape, Slot, Tags};
+use crate::components::tags::{Shape, Slot, TagEntry, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message};
-use crate::oracle::{compatible, Level};
-use crate::simulation::groups::{Described, Groups};
+use crate::oracle::{are_compatible, Level};
+use crate::simulation::groups::{Groups, KindQuantities};
 use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -26,7 +26,7 @@ use crate::statistics::Stall;
 const NONE: u32 = u32::MAX;
 
 /// Maximum number of consecutive attempts of one access without any other event.
-const MOST_TRIES: usize = 64;
+const MAX_CONSECUTIVE_ATTEMPTS: usize = 64;
 
 /// State of one line in a cache.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Entry {
 /// Encodes an entry for the tag array. The empty entry of the first kind encodes to zeros, so that the unused part of a
 /// large cache occupies no memory.
 #[inline(always)]
-fn kept(entry: Entry) -> Kept {
+fn kept(entry: Entry) -> TagEntry {
     [
         entry.configuration,
         entry.copy.number(),
@@ -81,7 +81,7 @@ pub struct Cache {
     /// Messages that the controller stalled, in order of arrival.
     left: Vec<u32>,
     /// Accesses that found their set full, in order of arrival.
-    parked: Vec<u32>,
+    waiting_for_way: Vec<u32>,
     /// Accesses that wait for a change of registers or for room in an input queue.
     held: Vec<u32>,
     /// Time since when `held` contains a write.
@@ -123,7 +123,7 @@ pub struct Caches {
 
 impl Caches {
     /// Creates the empty caches of each kind.
-    pub(crate) fn new(groups: &Groups, described: &[Described]) -> Caches {
+    pub(crate) fn new(groups: &Groups, described: &[KindQuantities]) -> Caches {
         let shapes = groups
             .groups
             .iter()
@@ -243,13 +243,13 @@ impl Simulation {
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
         if entry.first != NONE {
-            self.queue_up(&mut entry, index);
+            self.enqueue_access(&mut entry, index);
             return self.keep(access.cache, access.line, place, entry);
         }
         match (place, access.kind) {
             (Place::Way(slot), _) => caches.ways.touch(slot),
             (Place::Absent, Access::Evict | Access::Demote | Access::Clean)
-                if !self.begins_absent(&access) =>
+                if !self.can_begin_absent(&access) =>
             {
                 return self.finish(index, true, true);
             }
@@ -260,9 +260,9 @@ impl Simulation {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
                     if self.watched {
-                        self.note_parked(index);
+                        self.note_waiting_for_way(index);
                     }
-                    self.caches[access.cache].parked.push(index);
+                    self.caches[access.cache].waiting_for_way.push(index);
                     return;
                 };
                 self.caches.ways.put(slot, access.line);
@@ -274,14 +274,14 @@ impl Simulation {
             Attempt::Performed => self.finish(index, true, true),
             Attempt::Skipped => self.finish(index, true, false),
             Attempt::Held => self.hold(access.cache, index),
-            Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
+            Attempt::Began | Attempt::Waits => self.enqueue_access(&mut entry, index),
         }
         self.keep(access.cache, access.line, place, entry);
-        self.every_line(access.cache);
+        self.apply_bulk_transitions(access.cache);
     }
 
     /// True if the protocol has a row for an access to an absent line, and its bounds permit the transaction.
-    fn begins_absent(&mut self, access: &Pending) -> bool {
+    fn can_begin_absent(&mut self, access: &Pending) -> bool {
         let Pending {
             cache, line, kind, ..
         } = *access;
@@ -296,7 +296,7 @@ impl Simulation {
     }
 
     #[inline(always)]
-    fn queue_up(&mut self, entry: &mut Entry, index: u32) {
+    fn enqueue_access(&mut self, entry: &mut Entry, index: u32) {
         if entry.first == NONE {
             entry.first = index;
         } else {
@@ -324,14 +324,14 @@ impl Simulation {
                 }
                 continue;
             }
-            self.leaves_way(cache, slot, old, entry);
+            self.free_way(cache, slot, old, entry);
             return Some(slot);
         }
         None
     }
 
     /// Removes an evicted line from its way.
-    fn leaves_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
+    fn free_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
         self.caches.ways.clear(slot);
         if entry.configuration != self.caches.begins(cache) {
             self.caches[cache].aside.push((line, entry));
@@ -342,15 +342,15 @@ impl Simulation {
     pub(crate) fn evict_recalled(&mut self, cache: Agent, line: Line) {
         if let (Place::Way(slot), mut entry) = self.caches.find(cache, line) {
             if entry.first == NONE && self.evict(cache, line, &mut entry) == Eviction::Begun {
-                self.leaves_way(cache, slot, line, entry);
+                self.free_way(cache, slot, line, entry);
             }
         }
-        self.unpark(cache);
+        self.retry_waiting_for_way(cache);
     }
 
     /// Retries accesses that found their set full.
-    pub(crate) fn unpark(&mut self, cache: Agent) {
-        for index in std::mem::take(&mut self.caches[cache].parked) {
+    pub(crate) fn retry_waiting_for_way(&mut self, cache: Agent) {
+        for index in std::mem::take(&mut self.caches[cache].waiting_for_way) {
             self.queue.push(self.now, KernelEvent::Access(index));
         }
     }
@@ -397,7 +397,7 @@ impl Simulation {
             Answer::Unexpected => {}
             _ => {
                 let what = "it may write, and has a row for a store which does more";
-                self.meaningless(cache, line, entry.configuration, what);
+                self.report_unsupported(cache, line, entry.configuration, what);
             }
         }
         self.keep(cache, line, place, entry);
@@ -436,18 +436,18 @@ impl Simulation {
             };
             self.messages.iter().filter(|(_, m)| same(m)).count()
         };
-        self.bounds.let_begin(sends, in_flight)
+        self.bounds.can_start_access(sends, in_flight)
     }
 
     /// Attempts to perform an access, or to start its transaction.
     fn attempt(&mut self, cache: Agent, line: Line, entry: &mut Entry, index: u32) -> Attempt {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_CONSECUTIVE_ATTEMPTS {
             if let Some(attempt) = self.attempt_once(cache, line, entry, index) {
                 return attempt;
             }
         }
         let configuration = entry.configuration;
-        self.meaningless(
+        self.report_unsupported(
             cache,
             line,
             configuration,
@@ -483,7 +483,7 @@ impl Simulation {
             && transition.next == entry.configuration
             && transition.acts().is_empty();
         Some(match transition.answer {
-            Answer::Take if in_vain => return self.gives_way(cache, line, entry, event),
+            Answer::Take if in_vain => return self.evict_for_access(cache, line, entry, event),
             Answer::Take | Answer::Fault if self.waits_for_room(cache, line, &transition, None) => {
                 Attempt::Held
             }
@@ -509,8 +509,8 @@ impl Simulation {
                 }
                 match after.stable {
                     // No message will come that completes the access.
-                    true if self.gives_bytes(&transition) => {
-                        self.oracle.store_is_posted((cache, line));
+                    true if self.sends_store_bytes(&transition) => {
+                        self.oracle.record_store_posted((cache, line));
                         Attempt::Performed
                     }
                     true => return None,
@@ -525,8 +525,8 @@ impl Simulation {
                 self.impossible(cache, line, &transition);
                 Attempt::Skipped
             }
-            _ if self.registers.are_there()
-                && self.remote.may_later(entry.configuration, event) =>
+            _ if self.registers.has_registers_anywhere()
+                && self.remote.has_guarded_row(entry.configuration, event) =>
             {
                 Attempt::Held
             }
@@ -536,13 +536,13 @@ impl Simulation {
                 Attempt::Performed
             }
             _ if !before.stable => Attempt::Waits,
-            _ => return self.gives_way(cache, line, entry, event),
+            _ => return self.evict_for_access(cache, line, entry, event),
         })
     }
 
     /// Handles an access without a row for the line's state: evicts the copy, so that the access can be attempted
     /// again. If there is no copy to evict, an access whose row has a guard waits for the next message of its line.
-    fn gives_way(
+    fn evict_for_access(
         &mut self,
         cache: Agent,
         line: Line,
@@ -558,10 +558,12 @@ impl Simulation {
             Eviction::Begun => {}
             Eviction::LacksRoom => return Some(Attempt::Held),
             Eviction::Impossible => {
-                return Some(match self.remote.may_later(entry.configuration, event) {
-                    true => Attempt::Waits,
-                    false => Attempt::Skipped,
-                })
+                return Some(
+                    match self.remote.has_guarded_row(entry.configuration, event) {
+                        true => Attempt::Waits,
+                        false => Attempt::Skipped,
+                    },
+                )
             }
         }
         let about = self.remote.about(entry.configuration);
@@ -569,7 +571,7 @@ impl Simulation {
     }
 
     /// True if a transition sends the bytes of a non-caching write.
-    fn gives_bytes(&self, transition: &Transition) -> bool {
+    fn sends_store_bytes(&self, transition: &Transition) -> bool {
         let store = |act| match self.remote.act(act) {
             Act::Send { message, .. } => self.kinds[message.index()].store,
             _ => false,
@@ -584,22 +586,23 @@ impl Simulation {
         if self.blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
             self.counters.stall(Stall::Left);
             // The message waits in the cache and frees its place in the circuit.
-            self.leaves_circuit(index);
+            self.dequeue_from_circuit(index);
             if self.watched {
-                self.note_aside(index, Step::LineAtCache);
+                self.note_deferred(index, Step::LineAtCache);
             }
             self.caches[cache].left.push(index);
             return;
         }
-        self.deliver_left(cache, message.line);
+        self.retry_stalled_messages(cache, message.line);
     }
 
     /// Retries the stalled messages of a line.
-    pub(crate) fn deliver_left(&mut self, cache: Agent, line: Line) {
+    pub(crate) fn retry_stalled_messages(&mut self, cache: Agent, line: Line) {
         let mut place = 0;
         while let Some(&index) = self.caches[cache].left.get(place) {
             let waiting = self.messages[index];
-            let next = waiting.line == line || self.kinds[waiting.kind.index()].together.is_some();
+            let next =
+                waiting.line == line || self.kinds[waiting.kind.index()].order_span.is_some();
             let taken = next
                 && !self.blocked(cache, &waiting, place)
                 && self.deliver(cache, index, &waiting);
@@ -613,12 +616,12 @@ impl Simulation {
     }
 
     /// Retries the stalled messages of all lines.
-    pub(crate) fn deliver_all_left(&mut self, cache: Agent) {
+    pub(crate) fn retry_all_stalled_messages(&mut self, cache: Agent) {
         let left = self.caches[cache].left.iter();
         let mut lines: Vec<Line> = left.map(|&index| self.messages[index].line).collect();
         lines.dedup();
         for line in lines {
-            self.deliver_left(cache, line);
+            self.retry_stalled_messages(cache, line);
         }
     }
 
@@ -696,20 +699,20 @@ impl Simulation {
             self.finish(index, false, performed);
         }
         self.keep(cache, line, place, entry);
-        self.every_line(cache);
+        self.apply_bulk_transitions(cache);
         true
     }
 
     /// Moves all lines of a cache from one state to another, if rows just taken contain such bulk transitions.
     #[inline(always)]
-    fn every_line(&mut self, cache: Agent) {
+    fn apply_bulk_transitions(&mut self, cache: Agent) {
         if !self.every.is_empty() {
-            self.move_every_line(cache);
+            self.move_all_lines(cache);
         }
     }
 
     #[cold]
-    fn move_every_line(&mut self, cache: Agent) {
+    fn move_all_lines(&mut self, cache: Agent) {
         for (from, to) in std::mem::take(&mut self.every) {
             for line in self.caches.lines_of(cache) {
                 let (place, mut entry) = self.caches.find(cache, line);
@@ -717,7 +720,7 @@ impl Simulation {
                     continue;
                 }
                 let before = self.remote.about(entry.configuration);
-                entry.configuration = self.remote.moved(entry.configuration, to);
+                entry.configuration = self.remote.in_state(entry.configuration, to);
                 let after = self.remote.about(entry.configuration);
                 if before.holds && !after.holds {
                     self.data
@@ -771,9 +774,9 @@ impl Simulation {
             self.accesses[index].next = NONE;
             self.queue.push(self.now, KernelEvent::Access(index));
         }
-        let parked = !self.caches[cache].parked.is_empty();
-        if parked && self.remote.about(entry.configuration).stable {
-            self.unpark(cache);
+        let waiting_for_way = !self.caches[cache].waiting_for_way.is_empty();
+        if waiting_for_way && self.remote.about(entry.configuration).stable {
+            self.retry_waiting_for_way(cache);
         }
     }
 
@@ -797,7 +800,7 @@ impl Simulation {
         message: Option<&Message>,
         access: Option<u32>,
     ) {
-        self.takes_registers(cache, line);
+        self.commit_registers(cache, line);
         let (before, after) = (transition.before, transition.after);
         let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
         let mut brought = message.filter(|_| carries).map(|message| message.copy);
@@ -819,7 +822,7 @@ impl Simulation {
                             self.fail(FailureKind::Meaningless, line, text);
                             continue;
                         };
-                        self.check_used_once(line, kind.index(), source);
+                        self.check_single_use(line, kind.index(), source);
                         copy = self.data.share(source);
                     } else if store {
                         let about = access.or((entry.first != NONE).then_some(entry.first));
@@ -841,14 +844,14 @@ impl Simulation {
                 }
                 Act::Done => self.done(cache, line, entry, &mut brought, transition),
                 Act::Every { from, to } => self.every.push((from, to)),
-                _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
+                _ => self.report_unsupported(cache, line, entry.configuration, "an act of a home"),
             }
         }
         let written = entry.first != NONE && self.accesses[entry.first].performed;
         if transition.gives_up && written && self.oracle.level > Level::Off {
             let name = self.agent_name(cache);
             let text = format!("a store of {name} is given up that the home has performed");
-            self.fail(self.oracle.of_stores(), line, text);
+            self.fail(self.oracle.store_property(), line, text);
         }
         if let (Some(copy), true) = (brought, entry.first != NONE) {
             let access = self.accesses[entry.first];
@@ -877,7 +880,7 @@ impl Simulation {
             entry.copy = Copy::UNTOUCHED;
         }
         if transition.next != entry.configuration && !self.caches[cache].held.is_empty() {
-            self.look_again(cache);
+            self.schedule_retry(cache);
         }
         entry.configuration = transition.next;
         if let Some(below) = &mut self.below {
@@ -891,7 +894,7 @@ impl Simulation {
         }
         // An L1 may hold a line only while its cache has read permission, and not beyond the arrival of new bytes.
         if self.private() && (after.right == Right::None || carries) {
-            self.leave_l1s(cache, line, None);
+            self.invalidate_in_l1s(cache, line, None);
         }
         if self.watched {
             self.note_state(cache, line, entry.configuration);
@@ -909,7 +912,12 @@ impl Simulation {
     ) {
         let index = entry.first;
         if index == NONE {
-            return self.meaningless(cache, line, entry.configuration, "`done` without an access");
+            return self.report_unsupported(
+                cache,
+                line,
+                entry.configuration,
+                "`done` without an access",
+            );
         }
         let access = self.accesses[index];
         let source = brought.or(row.before.holds.then_some(entry.copy));
@@ -918,8 +926,8 @@ impl Simulation {
                 let updates = access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
                 let found = source.map(|copy| self.data.word(line, copy, access.word));
                 match found.or(access.found) {
-                    Some(found) if updates => self.check_answered(&access, found),
-                    None if updates => self.meaningless(
+                    Some(found) if updates => self.complete_home_atomic(&access, found),
+                    None if updates => self.report_unsupported(
                         cache,
                         line,
                         entry.configuration,
@@ -933,12 +941,12 @@ impl Simulation {
                     "{} ends a write that the home has not performed",
                     self.agent_name(cache)
                 );
-                self.fail(self.oracle.of_stores(), line, text);
+                self.fail(self.oracle.store_property(), line, text);
             }
             (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
                 // The bytes of a message were checked when it was sent, which may have been before the read started.
-                self.check_own(&access, copy);
-                if brought.is_none() || self.oracle.may_be_old() {
+                self.check_own_stores(&access, copy);
+                if brought.is_none() || self.oracle.may_be_stale() {
                     self.check_load(&access, copy);
                 } else if self.data.version(copy) < access.since {
                     let (name, since) = (self.agent_name(cache), access.since);
@@ -953,11 +961,11 @@ impl Simulation {
                 }
             }
             (CompletionEffect::Ends(Ending::Write), Some(copy)) => {
-                if row.keeps_a_part {
+                if row.is_partial_write {
                     self.check_written(cache, line, copy);
                 }
                 let written = match access.kind {
-                    Access::WriteLine => self.write_whole(&access, copy),
+                    Access::WriteLine => self.write_full_line(&access, copy),
                     _ => self.write(&access, copy),
                 };
                 match brought {
@@ -965,7 +973,7 @@ impl Simulation {
                     None => entry.copy = written,
                 }
             }
-            _ => self.meaningless(cache, line, entry.configuration, "`done` without bytes"),
+            _ => self.report_unsupported(cache, line, entry.configuration, "`done` without bytes"),
         }
         entry.first = access.next;
         self.finish(index, false, true);

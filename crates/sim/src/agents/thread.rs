@@ -4,7 +4,7 @@ use cohkit_application::interface::{Step, Update};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::orders::Issue;
 
-use crate::agents::application::{Running, LAST};
+use crate::agents::application::{Running, MAX_REQUESTED_TIME};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
@@ -62,7 +62,7 @@ impl Simulation {
                 return;
             }
             running.step = step;
-            if self.waits_for_posted(core, &step, at) {
+            if self.must_wait_for_posted(core, &step, at) {
                 return;
             }
             let Some(behind) = &mut self.behind else {
@@ -72,7 +72,10 @@ impl Simulation {
             match step {
                 Step::Stop => running.stopped = true,
                 Step::Work(time) => {
-                    let Some(after) = at.checked_add(time).filter(|after| *after < LAST) else {
+                    let Some(after) = at
+                        .checked_add(time)
+                        .filter(|after| *after < MAX_REQUESTED_TIME)
+                    else {
                         let text = format!("thread {core} works for {time} ps, which never ends");
                         return self.fail(FailureKind::Contract, 0, text);
                     };
@@ -89,13 +92,13 @@ impl Simulation {
                 }
                 Step::Count { what, by } => behind.count(what, by, at),
                 Step::Fence => {
-                    if self.buffers_stores(core) {
+                    if self.has_buffered_stores(core) {
                         if let Some(behind) = &mut self.behind {
                             behind.threads[number].fenced = true;
                         }
                         return;
                     }
-                    if self.asks_for_fence(core, at) {
+                    if self.issue_fence(core, at) {
                         return;
                     }
                 }
@@ -125,7 +128,7 @@ impl Simulation {
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
-                    let own = behind.played.writes_by(number);
+                    let own = behind.played.write_access(number);
                     let access = (own.or(accesses.write), "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
@@ -139,7 +142,7 @@ impl Simulation {
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Release { line, word, .. } => {
-                    let own = behind.played.writes_by(number);
+                    let own = behind.played.write_access(number);
                     let access = (own.or(accesses.release), "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
@@ -150,7 +153,7 @@ impl Simulation {
                     let at_line = (line, word);
                     let purpose = Purpose::Atomic;
                     let update = matches!(step, Step::Update { .. });
-                    let access = match (behind.played.writes_by(number), accesses.update) {
+                    let access = match (behind.played.write_access(number), accesses.update) {
                         (Some(own), _) => own,
                         (None, Some(Access::Atomic)) if update => Access::Atomic,
                         // In a copy of the cache's own, independent of how the protocol treats stores.
@@ -228,7 +231,7 @@ impl Simulation {
     /// True if a step must wait for an outstanding store of its thread. It waits for a store before it in the declared
     /// order, for one to the same line, or for any if the maximum is outstanding. The step is retried when a store has
     /// ended.
-    fn waits_for_posted(&mut self, core: u16, step: &Step, at: Time) -> bool {
+    fn must_wait_for_posted(&mut self, core: u16, step: &Step, at: Time) -> bool {
         let most = self.groups.of_core(core).posted as usize;
         let orders = self.behind.as_ref().and_then(|behind| behind.orders);
         let (Some(orders), Some(running)) = (orders, self.running_of(core)) else {
@@ -257,7 +260,7 @@ impl Simulation {
     }
 
     /// Ends a posted store of a core's thread.
-    pub(crate) fn posted_is_done(&mut self, core: u16, line: Line) {
+    pub(crate) fn complete_posted(&mut self, core: u16, line: Line) {
         let now = self.now;
         let Some(running) = self.running_of(core) else {
             return;
@@ -274,7 +277,7 @@ impl Simulation {
     }
 
     /// Removes a thread's last posted store to a line, which was refused.
-    pub(crate) fn forget_posted(&mut self, core: u16, line: Line) {
+    pub(crate) fn remove_posted(&mut self, core: u16, line: Line) {
         if let Some(running) = self.running_of(core) {
             let place = running.posted.iter().rposition(|&(its, _)| its == line);
             place.map(|place| running.posted.remove(place));
@@ -292,7 +295,7 @@ impl Simulation {
     }
 
     /// Issues a fence to the cache if the protocol's caches take part in fences. Returns false if they do not.
-    fn asks_for_fence(&mut self, core: u16, at: Time) -> bool {
+    fn issue_fence(&mut self, core: u16, at: Time) -> bool {
         let kind = self.groups.kind_of(core);
         let fence = self.behind.as_ref().and_then(|of| of.accesses[kind].fence);
         if let Some(fence) = fence {
@@ -302,8 +305,8 @@ impl Simulation {
     }
 
     /// Continues a thread that waits for its buffered stores, once all of these have been performed.
-    pub(crate) fn unfence(&mut self, core: u16) {
-        if self.buffers_stores(core) {
+    pub(crate) fn continue_after_fence(&mut self, core: u16) {
+        if self.has_buffered_stores(core) {
             return;
         }
         let Some(behind) = &mut self.behind else {
@@ -311,7 +314,7 @@ impl Simulation {
         };
         let running = behind.threads.get_mut(usize::from(core));
         if running.is_some_and(|running| std::mem::take(&mut running.fenced)) {
-            if self.asks_for_fence(core, self.now) {
+            if self.issue_fence(core, self.now) {
                 return;
             }
             self.thread(core, self.now);

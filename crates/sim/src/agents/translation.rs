@@ -27,7 +27,7 @@ use crate::simulation::{Event, Purpose, Simulation};
 type Page = u32;
 
 /// Page of an access with a physical address.
-const NOWHERE: Page = Page::MAX;
+const PHYSICAL_PAGE: Page = Page::MAX;
 
 /// Number of times that a page has been unmapped.
 type Generation = u32;
@@ -132,7 +132,7 @@ pub struct Translated {
     /// Accesses that waited for a translation.
     pub misses: u64,
     /// Tables that walks have read.
-    pub walked: u64,
+    pub tables_read: u64,
     /// Pages unmapped.
     pub taken_back: u64,
     /// Accesses that the page table did not permit.
@@ -158,7 +158,7 @@ pub(crate) struct Translations {
     /// Page of each access and its generation, by the access's index.
     under: Vec<(Page, Generation)>,
     /// True if the next unmapping is scheduled.
-    unmaps: bool,
+    unmapping_scheduled: bool,
     /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
     refused: FxHashSet<(u16, Line)>,
     random: Random,
@@ -212,7 +212,7 @@ impl Translations {
             generations: FxHashMap::default(),
             leaving: FxHashMap::default(),
             under: Vec::new(),
-            unmaps: false,
+            unmapping_scheduled: false,
             refused: FxHashSet::default(),
             random: Random::new(mix(seed ^ 0x7a65)),
             told: Translated::default(),
@@ -257,7 +257,7 @@ impl Translations {
     }
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
-    fn refuses(&self, page: Page, access: Access) -> Option<Refused> {
+    fn page_fault(&self, page: Page, access: Access) -> Option<Refused> {
         let (permits, write) = (self.permits(page), access.writes());
         let refused = permits == Right::None || write && permits == Right::Read;
         refused.then_some(Refused { write, permits })
@@ -267,25 +267,25 @@ impl Translations {
     fn note(&mut self, access: u32, page: Page, generation: Generation) {
         let number = access as usize;
         if self.under.len() <= number {
-            self.under.resize(number + 1, (NOWHERE, 0));
+            self.under.resize(number + 1, (PHYSICAL_PAGE, 0));
         }
         self.under[number] = (page, generation);
     }
 
     /// True if an access that has reached its cache has a virtual address.
-    pub fn translates(&self, access: u32, cache: Agent) -> bool {
+    pub fn has_virtual_address(&self, access: u32, cache: Agent) -> bool {
         let under = self.under.get(access as usize);
-        self.has(cache) && under.is_some_and(|(page, _)| *page != NOWHERE)
+        self.has(cache) && under.is_some_and(|(page, _)| *page != PHYSICAL_PAGE)
     }
 
     /// Sets the number of lines, from the first on, that cores access.
-    pub fn goes_to(&mut self, lines: u64) {
+    pub fn set_line_count(&mut self, lines: u64) {
         self.pages = lines.div_ceil(1 << self.shift).max(1) as Page;
     }
 
     /// True if an unmapping is scheduled. If no access uses translations then, none takes place.
-    pub fn unmaps(&self) -> bool {
-        self.unmaps
+    pub fn unmapping_scheduled(&self) -> bool {
+        self.unmapping_scheduled
     }
 
     /// True if no access waits for a translation or uses one.
@@ -303,20 +303,20 @@ impl Translations {
 impl Simulation {
     /// Translates an access that leaves its core at `at`, which is not in the past.
     pub(crate) fn translate(&mut self, access: u32, at: Time) {
-        self.translation_at(at, Step::Look { access });
+        self.schedule_translation_step(at, Step::Look { access });
         let Some(translations) = &mut self.translations else {
             return;
         };
         let unmap = translations.of.unmap.value;
-        if unmap > 0 && !std::mem::replace(&mut translations.unmaps, true) {
+        if unmap > 0 && !std::mem::replace(&mut translations.unmapping_scheduled, true) {
             // Pages are unmapped at multiples of the interval, as long as there are accesses.
             let next = (self.now / unmap + 1).saturating_mul(unmap);
-            self.translation_at(next, Step::Unmap);
+            self.schedule_translation_step(next, Step::Unmap);
         }
     }
 
     /// True if this step unmaps a page.
-    pub(crate) fn unmaps_now(&self, step: u32) -> bool {
+    pub(crate) fn must_unmap(&self, step: u32) -> bool {
         let translations = self.translations.as_ref();
         translations.is_some_and(|of| matches!(of.steps[step], Step::Unmap))
     }
@@ -324,11 +324,11 @@ impl Simulation {
     /// Records that an access to a cache with virtual addresses has a physical address.
     pub(crate) fn is_physical(&mut self, access: u32) {
         if let Some(translations) = &mut self.translations {
-            translations.note(access, NOWHERE, 0);
+            translations.note(access, PHYSICAL_PAGE, 0);
         }
     }
 
-    fn translation_at(&mut self, at: Time, step: Step) {
+    fn schedule_translation_step(&mut self, at: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
             let number = translations.steps.insert(step);
             self.queue.push(at, Event::Translation(number));
@@ -336,10 +336,10 @@ impl Simulation {
     }
 
     /// Sends a message one way between a device and the host.
-    fn translation_goes(&mut self, after: Time, step: Step) {
+    fn send_translation_message(&mut self, after: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
             let at = self.now + after + translations.way();
-            self.translation_at(at, step);
+            self.schedule_translation_step(at, step);
         }
     }
 
@@ -350,7 +350,7 @@ impl Simulation {
         };
         match translations.steps.remove(number) {
             Step::Look { access } => self.look_up(access),
-            Step::Ask { device, page } => self.ask_host(device, page),
+            Step::Ask { device, page } => self.request_translation(device, page),
             Step::Walk { device, page, left } => self.walk(device, page, left),
             Step::Answer {
                 device,
@@ -359,7 +359,7 @@ impl Simulation {
             } => self.translated(device, page, generation),
             Step::Unmap => self.unmap(),
             Step::TakenBack { device, page } => self.taken_back(device, page),
-            Step::Forgotten { page } => self.forgotten(page),
+            Step::Forgotten { page } => self.confirm_invalidation(page),
         }
     }
 
@@ -372,7 +372,7 @@ impl Simulation {
         let kept = translations.device(access.cache).kept.find(page);
         if let Some(generation) = kept {
             translations.told.hits += 1;
-            return self.go_under(index, page, generation);
+            return self.send_translated(index, page, generation);
         }
         if access.purpose == Purpose::Hint {
             // A prefetch is not worth a walk.
@@ -407,17 +407,17 @@ impl Simulation {
             device: cache,
             page,
         };
-        self.translation_goes(hit, ask);
+        self.send_translation_message(hit, ask);
     }
 
     /// Sends an access to its cache under a translation that its device has.
-    fn go_under(&mut self, index: u32, page: Page, generation: Generation) {
+    fn send_translated(&mut self, index: u32, page: Page, generation: Generation) {
         let access = self.accesses[index];
         let request = self.groups.of_cache(access.cache).request;
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if let Some(why) = translations.refuses(page, access.kind) {
+        if let Some(why) = translations.page_fault(page, access.kind) {
             return self.refuse(index, page, why);
         }
         translations.note(index, page, generation);
@@ -460,12 +460,12 @@ impl Simulation {
             self.expect(self.now);
         }
         match access.purpose {
-            Purpose::Port => self.refused_at_port(&access, why, done),
-            Purpose::Drain => self.drained(&access, true, false, done),
+            Purpose::Port => self.refuse_port_access(&access, why, done),
+            Purpose::Drain => self.complete_drain(&access, true, false, done),
             _ if self.behind.is_some() => {
                 self.in_flight -= 1;
                 if access.purpose == Purpose::Posted {
-                    self.forget_posted(access.core, access.line);
+                    self.remove_posted(access.core, access.line);
                 }
                 let (word, line) = (u64::from(access.word), access.line);
                 let address = u64::from(line) * u64::from(self.line_bytes) + 8 * word;
@@ -502,17 +502,17 @@ impl Simulation {
             let text = format!("thread {core} {why} ({what}), and does not go on without that");
             return self.fail(FailureKind::Refused, line, text);
         };
-        running.goes_on_without(step);
+        running.set_step_after_refusal(step);
         self.thread(core, at);
     }
 
     /// Ends the use of a translation by a completed access, and checks that the translation was valid until now.
-    pub(crate) fn leave_translation(&mut self, index: u32, cache: Agent, line: Line) {
+    pub(crate) fn end_translation_use(&mut self, index: u32, cache: Agent, line: Line) {
         let Some(translations) = &mut self.translations else {
             return;
         };
         let (page, generation) = translations.under[index as usize];
-        if page == NOWHERE {
+        if page == PHYSICAL_PAGE {
             return;
         }
         let there = translations.generation(page);
@@ -526,7 +526,7 @@ impl Simulation {
             under.remove(&page);
         }
         if awaited {
-            self.translation_goes(0, Step::Forgotten { page });
+            self.send_translation_message(0, Step::Forgotten { page });
         }
         if generation != there {
             let name = self.agent_name(cache);
@@ -537,7 +537,7 @@ impl Simulation {
         }
     }
 
-    fn ask_host(&mut self, device: Agent, page: Page) {
+    fn request_translation(&mut self, device: Agent, page: Page) {
         let Some(translations) = &mut self.translations else {
             return;
         };
@@ -546,7 +546,7 @@ impl Simulation {
         }
         let lookup = translations.of.lookup.value;
         match translations.host.find(page) {
-            Some(generation) => self.translation_goes(
+            Some(generation) => self.send_translation_message(
                 lookup,
                 Step::Answer {
                     device,
@@ -557,7 +557,7 @@ impl Simulation {
             None => {
                 let left = translations.walk;
                 let walk = Step::Walk { device, page, left };
-                self.translation_at(self.now + lookup, walk);
+                self.schedule_translation_step(self.now + lookup, walk);
             }
         }
     }
@@ -568,14 +568,14 @@ impl Simulation {
             return;
         };
         if left > 0 {
-            translations.told.walked += 1;
+            translations.told.tables_read += 1;
             // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
             let table = u64::from(page) >> (9 * (left - 1)).min(31);
             let lines = u64::from(self.platform.lines);
             let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + left) % lines;
             let at = self.memory(self.now, line as Line);
             let left = left - 1;
-            return self.translation_at(at, Step::Walk { device, page, left });
+            return self.schedule_translation_step(at, Step::Walk { device, page, left });
         }
         if let Some((_, waiting)) = translations.leaving.get_mut(&page) {
             return waiting.push(device);
@@ -589,7 +589,7 @@ impl Simulation {
             page,
             generation,
         };
-        self.translation_goes(0, answer);
+        self.send_translation_message(0, answer);
     }
 
     fn translated(&mut self, cache: Agent, page: Page, generation: Generation) {
@@ -605,7 +605,7 @@ impl Simulation {
                 device: cache,
                 page,
             };
-            return self.translation_goes(0, ask);
+            return self.send_translation_message(0, ask);
         }
         let waiting = std::mem::take(&mut asked.waiting);
         device.asked.remove(&page);
@@ -615,7 +615,7 @@ impl Simulation {
         }
         let shift = translations.shift;
         for index in waiting {
-            self.go_under(index, page, generation);
+            self.send_translated(index, page, generation);
         }
         // One more request may be outstanding.
         while let Some(translations) = &mut self.translations {
@@ -629,7 +629,7 @@ impl Simulation {
             };
             let page = self.accesses[index].line >> shift;
             match device.kept.find(page) {
-                Some(generation) => self.go_under(index, page, generation),
+                Some(generation) => self.send_translated(index, page, generation),
                 None => self.await_translation(index, page),
             }
         }
@@ -640,7 +640,7 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        translations.unmaps = false;
+        translations.unmapping_scheduled = false;
         if translations.idle() {
             return;
         }
@@ -653,13 +653,13 @@ impl Simulation {
             let first = translations.first;
             translations.leaving.insert(page, (devices, Vec::new()));
             for device in Agents::new(first..first + devices).iter() {
-                self.translation_goes(0, Step::TakenBack { device, page });
+                self.send_translation_message(0, Step::TakenBack { device, page });
             }
         }
         if let Some(translations) = &mut self.translations {
-            translations.unmaps = true;
+            translations.unmapping_scheduled = true;
         }
-        self.translation_at(self.now + unmap, Step::Unmap);
+        self.schedule_translation_step(self.now + unmap, Step::Unmap);
     }
 
     fn taken_back(&mut self, cache: Agent, page: Page) {
@@ -673,11 +673,11 @@ impl Simulation {
         }
         match device.under.get_mut(&page) {
             Some((_, told)) => *told = true,
-            None => self.translation_goes(0, Step::Forgotten { page }),
+            None => self.send_translation_message(0, Step::Forgotten { page }),
         }
     }
 
-    fn forgotten(&mut self, page: Page) {
+    fn confirm_invalidation(&mut self, page: Page) {
         let Some(translations) = &mut self.translations else {
             return;
         };
@@ -691,7 +691,7 @@ impl Simulation {
         let waiting = translations.leaving.remove(&page);
         *translations.generations.entry(page).or_default() += 1;
         for device in waiting.into_iter().flat_map(|(_, waiting)| waiting) {
-            self.ask_host(device, page);
+            self.request_translation(device, page);
         }
     }
 }

@@ -79,8 +79,8 @@ pub(crate) struct Hosts {
     /// Traffic by kind of message.
     pub taken: Vec<TrafficTotals>,
     /// Bytes sent by caching agents and by homes, on meshes or between hosts, headers included.
-    pub by_caches: u64,
-    pub by_homes: u64,
+    pub bytes_by_caches: u64,
+    pub bytes_by_homes: u64,
 }
 
 impl Hosts {
@@ -148,8 +148,8 @@ impl Hosts {
             to_switch: (0..count).map(|_| port()).collect(),
             from_switch: (0..count).map(|_| port()).collect(),
             uplinks,
-            by_caches: 0,
-            by_homes: 0,
+            bytes_by_caches: 0,
+            bytes_by_homes: 0,
         })
     }
 
@@ -216,8 +216,8 @@ impl Hosts {
         let bytes = self.header + self.payloads[kind] + more(message);
         let flits = u64::from(bytes.next_multiple_of(self.flit));
         match message.from {
-            HOME => self.by_homes += u64::from(bytes),
-            _ => self.by_caches += u64::from(bytes),
+            HOME => self.bytes_by_homes += u64::from(bytes),
+            _ => self.bytes_by_caches += u64::from(bytes),
         }
         let what = (message.kind, more(message));
         let into = &mut self.into[from.host * self.tiles as usize + from.number as usize];
@@ -240,7 +240,7 @@ impl Hosts {
     }
 
     /// Total time that messages waited for links between switches.
-    pub fn waited_above(&self) -> Time {
+    pub fn uplink_wait(&self) -> Time {
         let ways = self
             .uplinks
             .iter()
@@ -249,7 +249,7 @@ impl Hosts {
     }
 
     /// Sends a message from a switch. Returns when it arrives, and the next switch; `None` for its receiver.
-    pub fn leaves_switch(
+    pub fn send_from_switch(
         &mut self,
         at: SwitchHop,
         sent: Sent,

@@ -57,7 +57,7 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence that names the supported framings.
-pub(crate) fn carries_both(framing: Framing) -> Result<(), String> {
+pub(crate) fn check_bidirectional(framing: Framing) -> Result<(), String> {
     let one = match framing {
         Framing::Eci | Framing::Ccix => return Ok(()),
         Framing::Cxl68 | Framing::Cxl256 => "CXL.mem, whose home is the device",
@@ -142,7 +142,7 @@ pub(crate) fn ways(
             ));
         }
     }
-    let kept = kept_by_receivers(protocol, framing);
+    let kept = receiver_ordered(protocol, framing);
     for (number, order) in protocol.orders.iter().enumerate() {
         if kept.contains(&number) {
             continue;
@@ -187,7 +187,7 @@ fn sender(framing: Framing, agent: bool) -> cxl::Side {
 
 /// Indices of the protocol's orders that links do not keep, so that receivers must: the per-line orders of CXL.cache
 /// between snoops and the responses sent before them.
-pub(crate) fn kept_by_receivers(protocol: &Protocol, framing: Framing) -> Vec<usize> {
+pub(crate) fn receiver_ordered(protocol: &Protocol, framing: Framing) -> Vec<usize> {
     let to_remotes = |number: &usize| {
         let mut order = protocol.orders[*number].iter();
         order.all(|channel| protocol.channels[channel.index()].from == End::Home)

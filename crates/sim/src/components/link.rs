@@ -10,7 +10,7 @@ use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::Order;
 use crate::platform;
-use cohkit_base::memory::{prefetch, prefetch_whole};
+use cohkit_base::memory::{prefetch, prefetch_value};
 use cohkit_protocol::protocol::MessageId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Size {
 }
 
 /// Minimum number of last arrivals to keep before obsolete ones are searched for.
-const FEWEST_KEPT: usize = 1 << 8;
+const MIN_ARRIVALS_BEFORE_SWEEP: usize = 1 << 8;
 
 /// Times of sending a message; `ready` is not before `now`.
 #[derive(Clone, Copy)]
@@ -105,7 +105,7 @@ impl Direction {
                 && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,
             last: FxHashMap::default(),
-            most: FEWEST_KEPT,
+            most: MIN_ARRIVALS_BEFORE_SWEEP,
             messages: 0,
             bytes: 0,
             waited: 0,
@@ -114,7 +114,7 @@ impl Direction {
     }
 
     /// Exchanges the links' occupancy with another direction of the same links.
-    pub(crate) fn trade(&mut self, other: &mut Direction) {
+    pub(crate) fn exchange_occupancy(&mut self, other: &mut Direction) {
         std::mem::swap(&mut self.free, &mut other.free);
     }
 
@@ -137,7 +137,7 @@ impl Direction {
     /// Prefetches the state that sending needs.
     #[inline]
     pub fn prefetch_links(&self) {
-        prefetch_whole(self);
+        prefetch_value(self);
         prefetch(self.free.as_ptr());
     }
 
@@ -224,7 +224,7 @@ impl Direction {
             if self.last.len() > self.most {
                 // Messages sent from now on arrive later than those that have already arrived.
                 self.last.retain(|_, last| *last >= now);
-                self.most = FEWEST_KEPT.max(2 * self.last.len());
+                self.most = MIN_ARRIVALS_BEFORE_SWEEP.max(2 * self.last.len());
             }
             let last = self.last.entry(key).or_insert(0);
             arrival = arrival.max(*last + 1);

@@ -9,7 +9,7 @@ use super::link::{Direction, Size};
 use crate::data::mix;
 use crate::message::{Line, Message, HOME};
 use crate::platform::{self, Platform};
-use crate::simulation::groups::{Described, Group, Groups};
+use crate::simulation::groups::{Group, Groups, KindQuantities};
 use crate::simulation::Kind;
 use cohkit_protocol::protocol::Protocol;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ impl Network {
     pub(crate) fn new(
         platform: &Platform,
         groups: &Groups,
-        described: &[Described],
+        described: &[KindQuantities],
         protocol: &Protocol,
         kinds: &[Kind],
         seed: u64,
@@ -52,7 +52,7 @@ impl Network {
         let of_each: Vec<Rc<[Size]>> = described.iter().map(|of| sizes(of.link)).collect();
         let of_remotes = || {
             let kinds = groups.groups.iter().zip(described).zip(&of_each);
-            let each = |((group, of), sizes): ((&Group, &Described), &Rc<[Size]>)| {
+            let each = |((group, of), sizes): ((&Group, &KindQuantities), &Rc<[Size]>)| {
                 let one = |_| Direction::new(of.link, sizes, circuits);
                 group.caches.iter().map(one).collect::<Vec<_>>()
             };
@@ -104,7 +104,7 @@ impl Network {
         let theirs = other.ports.iter_mut().skip(first);
         for (here, there) in self.ports.iter().zip(theirs) {
             if let (Some(here), Some(own)) = (here, &there) {
-                *there = Some(here.other_way(own));
+                *there = Some(here.reversed(own));
             }
         }
     }
@@ -188,7 +188,7 @@ impl Network {
 
     /// Returns the links that a message takes last.
     #[inline(always)]
-    pub fn reaching(&mut self, message: &Message) -> &mut Direction {
+    pub fn links_to_receiver(&mut self, message: &Message) -> &mut Direction {
         match message.to {
             _ if !self.is_switched() => self.leaving(message),
             HOME => &mut self.port(message.line)[1],

@@ -34,7 +34,7 @@ const PAGE: u64 = 4096;
 const LONGEST: u64 = 4096;
 
 /// Maximum number of cores of a trace.
-const CORES: u64 = Platform::MOST_AGENTS as u64;
+const CORES: u64 = Platform::MAX_AGENTS as u64;
 
 /// Accesses that a trace may contain, in the order of their codes in binary traces.
 pub const ACCESSES: [Access; 8] = [
@@ -187,7 +187,7 @@ impl From<io::Error> for ReadError {
 /// # Errors
 /// The first error in the trace.
 pub fn read(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
-    let (begin, input) = begin_of::<6, _>(input)?;
+    let (begin, input) = read_prefix::<6, _>(input)?;
     match begin[..] {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(ReadError::Packed("xz", "unxz")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41] => Err(ReadError::Packed("bzip2", "bunzip2")),
@@ -211,7 +211,7 @@ fn of_gzip(wrong: ReadError) -> ReadError {
 }
 
 fn unpacked(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
-    let (begin, input) = begin_of::<{ MAGIC.len() }, _>(input)?;
+    let (begin, input) = read_prefix::<{ MAGIC.len() }, _>(input)?;
     let input = BufReader::with_capacity(1 << 16, input);
     let mut reader = Reader {
         of: *of,
@@ -231,10 +231,10 @@ fn unpacked(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
 }
 
 /// An input of which the first bytes have been read.
-type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+type PrefixedInput<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Returns the first bytes of an input, and the complete input again.
-fn begin_of<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, Whole<R>)> {
+fn read_prefix<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, PrefixedInput<R>)> {
     let mut begin = Vec::new();
     input.by_ref().take(N as u64).read_to_end(&mut begin)?;
     Ok((begin.clone(), Cursor::new(begin).chain(input)))
@@ -253,7 +253,7 @@ struct Reader {
 type Wrong = (Range<usize>, String);
 
 impl Reader {
-    fn has_enough(&self, read: u64) -> bool {
+    fn is_at_limit(&self, read: u64) -> bool {
         read >= self.of.most
     }
 
@@ -266,7 +266,7 @@ impl Reader {
                 .by_ref()
                 .take(LONGEST + 1)
                 .read_until(b'\n', &mut bytes)?;
-            if bytes.is_empty() || self.has_enough(read) {
+            if bytes.is_empty() || self.is_at_limit(read) {
                 break;
             }
             let wrong = |text: &str, (place, what): Wrong| ReadError::Text {
@@ -286,14 +286,14 @@ impl Reader {
                     Format::Cohkit => {
                         "this is no text; a binary trace begins with `COHKTRC1`".into()
                     }
-                    format => as_line_of(format, "this is no text"),
+                    format => name_foreign_format(format, "this is no text"),
                 };
                 return Err(wrong(&shown, (0..0, what)));
             };
             let line = line.trim_end_matches(['\n', '\r']);
             let found = match self.of.format {
                 Format::Cohkit => self.line(line).map_err(|wrong| suggest(wrong, line)),
-                format => self.foreign_line(format, line),
+                format => self.read_foreign_line(format, line),
             };
             match found {
                 Ok(accesses) => read += accesses,
@@ -355,8 +355,8 @@ impl Reader {
     }
 
     /// Reads a line of text of another tool. Returns its number of accesses.
-    fn foreign_line(&mut self, format: Format, line: &str) -> Result<u64, Wrong> {
-        let named = |(place, what): Wrong| (place, as_line_of(format, &what));
+    fn read_foreign_line(&mut self, format: Format, line: &str) -> Result<u64, Wrong> {
+        let named = |(place, what): Wrong| (place, name_foreign_format(format, &what));
         let accesses = format.line(line).map_err(named)?;
         let added = self.add(&accesses);
         added.map_err(|what| named((0..line.trim_end().len(), what)))
@@ -408,7 +408,7 @@ impl Reader {
                 .by_ref()
                 .take(INSTRUCTION as u64)
                 .read_to_end(&mut bytes)?;
-            if bytes.is_empty() || self.has_enough(read) {
+            if bytes.is_empty() || self.is_at_limit(read) {
                 break;
             }
             let found = match <&[u8; INSTRUCTION]>::try_from(bytes.as_slice()) {
@@ -418,7 +418,7 @@ impl Reader {
             let found = found.and_then(|accesses| self.add(&accesses));
             read += found.map_err(|what| ReadError::Record {
                 number,
-                what: as_line_of(Format::Champsim, &what),
+                what: name_foreign_format(Format::Champsim, &what),
             })?;
         }
         Ok(())
@@ -434,7 +434,7 @@ impl Reader {
                 .by_ref()
                 .take(RECORD as u64)
                 .read_to_end(&mut record)?;
-            if record.is_empty() || self.has_enough(number - 1) {
+            if record.is_empty() || self.is_at_limit(number - 1) {
                 break;
             }
             let Ok(bytes) = <&[u8; RECORD]>::try_from(record.as_slice()) else {
@@ -506,7 +506,7 @@ impl Reader {
 }
 
 /// Adds the tool and its format to an error in a foreign trace.
-fn as_line_of(format: Format, what: &str) -> String {
+fn name_foreign_format(format: Format, what: &str) -> String {
     format!(
         "{what}: read as a trace of {}, which is like `{}`",
         format.title(),

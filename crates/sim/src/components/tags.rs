@@ -1,7 +1,7 @@
 //! Tag arrays of set-associative caches: the line in each way, the entry of each line, and LRU replacement.
 
 use crate::message::Line;
-use cohkit_base::memory::{ask_for_large_pages, prefetch};
+use cohkit_base::memory::{prefetch, request_huge_pages};
 
 /// Maximum number of ways of a cache: the order of use of a set is one word of 16 nibbles.
 pub const WAYS: usize = 16;
@@ -10,7 +10,7 @@ pub const WAYS: usize = 16;
 pub type Slot = usize;
 
 /// Entry of the line in a way. The entry of a line that has just been inserted is all zeros.
-pub type Kept = [u32; 4];
+pub type TagEntry = [u32; 4];
 
 /// Shape of a number of equal caches.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +40,9 @@ pub struct Tags {
     /// Shapes in descending order of their first cache.
     shapes: Vec<Begin>,
     /// All sets, each contiguous because its parts are used together. A set has three parts. The first is the line plus
-    /// 1 of each way, or 0 ([`Tags::tags`]). Then follow the order of use and the number of lines ([`USE`]), and the
+    /// 1 of each way, or 0 ([`Tags::tags`]). Then follow the order of use and the number of lines ([`USE_OFFSET`]), and the
     /// entry of each way's line, from [`ENTRIES`] on. Unused sets are all zeros and occupy no memory.
-    kept: Vec<Kept>,
+    kept: Vec<TagEntry>,
     /// Index of the first set, aligned to a cache line of the host.
     begin: usize,
     /// Length of a set, in whole cache lines of the host; all sets have that of the shape with the most ways.
@@ -53,8 +53,8 @@ pub struct Tags {
 
 /// Offset of the order of use and the number of lines in a set. The order lists the ways from the most (lowest nibble)
 /// to the least recently used, XORed with [`ORDER`], in two halves.
-const USE: usize = WAYS / 4;
-const ENTRIES: usize = USE + 1;
+const USE_OFFSET: usize = WAYS / 4;
+const ENTRIES: usize = USE_OFFSET + 1;
 
 /// Order of the ways of an unused set.
 const ORDER: u64 = 0xfedc_ba98_7654_3210;
@@ -82,7 +82,7 @@ impl Tags {
         shapes.reverse();
         let stride = (ENTRIES + ways).next_multiple_of(4);
         let mut kept = vec![[0; 4]; set * stride + 3];
-        ask_for_large_pages(&mut kept);
+        request_huge_pages(&mut kept);
         let begin = kept.as_ptr().align_offset(64) % 4;
         Tags {
             shapes,
@@ -130,7 +130,7 @@ impl Tags {
 
     #[inline(always)]
     fn tags(&self, set: usize) -> &[u32] {
-        self.kept[self.place(set)..][..USE].as_flattened()
+        self.kept[self.place(set)..][..USE_OFFSET].as_flattened()
     }
 
     #[inline(always)]
@@ -141,7 +141,7 @@ impl Tags {
 
     #[inline(always)]
     fn order(&self, set: usize) -> u64 {
-        let [low, high, ..] = self.kept[self.place(set) + USE];
+        let [low, high, ..] = self.kept[self.place(set) + USE_OFFSET];
         (u64::from(low) | u64::from(high) << 32) ^ ORDER
     }
 
@@ -149,18 +149,18 @@ impl Tags {
     #[inline(always)]
     fn used(&mut self, slot: Slot) -> &mut u32 {
         let place = self.place(slot / WAYS);
-        &mut self.kept[place + USE][2]
+        &mut self.kept[place + USE_OFFSET][2]
     }
 
     /// Returns the entry of the line in a slot.
     #[inline(always)]
-    pub fn kept(&self, slot: Slot) -> Kept {
+    pub fn kept(&self, slot: Slot) -> TagEntry {
         self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]
     }
 
     /// Sets the entry of the line in a slot.
     #[inline(always)]
-    pub fn keep(&mut self, slot: Slot, kept: Kept) {
+    pub fn keep(&mut self, slot: Slot, kept: TagEntry) {
         let place = self.place(slot / WAYS);
         self.kept[place + ENTRIES + slot % WAYS] = kept;
     }
@@ -170,7 +170,7 @@ impl Tags {
     pub fn prefetch_tags(&self, cache: usize, line: Line) {
         let place = self.place(self.set(cache, line));
         prefetch(&self.kept[place]);
-        prefetch(&self.kept[place + USE]);
+        prefetch(&self.kept[place + USE_OFFSET]);
     }
 
     /// Prefetches the present or future entry of a line into the host's caches.
@@ -202,7 +202,7 @@ impl Tags {
     pub fn vacancy(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
         let ways = self.ways(cache);
-        if self.kept[self.place(set) + USE][2] as usize == ways {
+        if self.kept[self.place(set) + USE_OFFSET][2] as usize == ways {
             return None;
         }
         let way = self.tags(set)[..ways].iter().position(|&tag| tag == 0);
@@ -222,7 +222,7 @@ impl Tags {
     /// Iterates over the slots of all caches that hold a line.
     pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
         let sets = 0..(self.kept.len() - self.begin) / self.stride;
-        let sets = sets.filter(|&set| self.kept[self.place(set) + USE][2] > 0);
+        let sets = sets.filter(|&set| self.kept[self.place(set) + USE_OFFSET][2] > 0);
         let slots = sets.flat_map(|set| set * WAYS..(set + 1) * WAYS);
         slots.filter(|&slot| self.line(slot).is_some())
     }
@@ -278,7 +278,7 @@ impl Tags {
         let above = !(below << 4 | 15);
         let order = ((order & above) | (order & below) << 4 | way) ^ ORDER;
         let place = self.place(set);
-        let kept = &mut self.kept[place + USE];
+        let kept = &mut self.kept[place + USE_OFFSET];
         (kept[0], kept[1]) = (order as u32, (order >> 32) as u32);
     }
 

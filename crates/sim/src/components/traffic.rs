@@ -42,7 +42,7 @@ pub struct Workload {
     /// prefetches the line of the access at this distance for reading; 0 for none.
     pub prefetch: u32,
     /// Extra prefetches for writing of a random line, per thousand accesses.
-    pub write_hints: u32,
+    pub write_prefetches: u32,
 }
 
 impl Workload {
@@ -56,7 +56,7 @@ impl Workload {
             cores: 0,
             outstanding: 1,
             prefetch: 0,
-            write_hints: 0,
+            write_prefetches: 0,
         }
     }
 
@@ -82,7 +82,7 @@ impl Workload {
             cores,
             outstanding,
             prefetch: 0,
-            write_hints: 0,
+            write_prefetches: 0,
         }
     }
 
@@ -100,14 +100,14 @@ impl Workload {
             outstanding,
             pattern: Pattern::Recorded(recorded),
             prefetch: 0,
-            write_hints: 0,
+            write_prefetches: 0,
         }
     }
 }
 
 /// Access generators of all cores.
 pub struct Traffic {
-    kinds: Vec<OfKind>,
+    kinds: Vec<KindGenerators>,
     /// Number of accesses generated so far.
     pub issued: u64,
     streams: Vec<Stream>,
@@ -115,7 +115,7 @@ pub struct Traffic {
 }
 
 /// Workload state of the cores of a kind.
-struct OfKind {
+struct KindGenerators {
     workload: Workload,
     weights: u64,
     issued: u64,
@@ -138,7 +138,7 @@ struct Stream {
 
 /// An access to make.
 #[derive(Clone, Copy, Debug)]
-pub struct Next {
+pub struct NextAccess {
     /// Line number.
     pub line: Line,
     /// Kind of access.
@@ -180,7 +180,7 @@ impl Traffic {
             };
             streams.extend((0..cores).map(stream));
         }
-        let of_kind = |workload: &&Workload| OfKind {
+        let of_kind = |workload: &&Workload| KindGenerators {
             weights: (workload.mix.iter())
                 .map(|&(_, weight)| u64::from(weight))
                 .sum(),
@@ -197,7 +197,7 @@ impl Traffic {
 
     /// Returns the core's next access, not before `at`; `None` if it has made all of them.
     #[inline]
-    pub fn draw(&mut self, core: u16, at: Time) -> Option<Next> {
+    pub fn draw(&mut self, core: u16, at: Time) -> Option<NextAccess> {
         let line = self.ahead(core, 0)?;
         let stream = &mut self.streams[usize::from(core)];
         let number = stream.given as usize;
@@ -208,7 +208,7 @@ impl Traffic {
         if let Pattern::Recorded(recorded) = &kind.workload.pattern {
             let entry = recorded.of_core(stream.number)[number];
             stream.issued = at.max(stream.issued + Time::from(entry.gap));
-            return Some(Next {
+            return Some(NextAccess {
                 line,
                 access: entry.access,
                 word: entry.word,
@@ -228,7 +228,7 @@ impl Traffic {
             let access = drawn.map_or(Access::Load, |&(access, _)| access);
             (access, self.random.below(1 << 16) as u16)
         };
-        Some(Next {
+        Some(NextAccess {
             line,
             access,
             word,
@@ -237,10 +237,10 @@ impl Traffic {
     }
 
     /// Returns the line of an extra prefetch for writing, if one accompanies the core's current access.
-    pub fn write_hint(&mut self, core: u16) -> Option<Line> {
+    pub fn write_prefetch(&mut self, core: u16) -> Option<Line> {
         let kind = self.streams[usize::from(core)].kind;
         let workload = &self.kinds[usize::from(kind)].workload;
-        let hints = u64::from(workload.write_hints);
+        let hints = u64::from(workload.write_prefetches);
         let now = hints > 0 && self.random.below(1000) < hints;
         now.then(|| self.random.below(u64::from(workload.lines)) as Line)
     }
@@ -249,7 +249,7 @@ impl Traffic {
     #[inline]
     pub fn ahead(&self, core: u16, ahead: u32) -> Option<Line> {
         let stream = &self.streams[usize::from(core)];
-        let OfKind {
+        let KindGenerators {
             workload, issued, ..
         } = &self.kinds[usize::from(stream.kind)];
         let lines = workload.lines;

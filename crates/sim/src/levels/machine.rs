@@ -13,7 +13,7 @@ use crate::message::HOME;
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
-use crate::simulation::{RunError, Setup, ASKED_AFTER};
+use crate::simulation::{RunError, Setup, POLL_MASK};
 use crate::statistics::{Definition, Statistics};
 
 /// A run of two levels.
@@ -31,7 +31,7 @@ pub struct Levels {
 }
 
 /// Names of the statistics that are meaningful at the upper level.
-const ABOVE: [&str; 19] = [
+const UPPER_LEVEL_STATISTICS: [&str; 19] = [
     "prefetches",
     "lines_cached",
     "link_bytes_to_home",
@@ -54,7 +54,7 @@ const ABOVE: [&str; 19] = [
 ];
 
 /// Statistic that replaces `prefetches` at the upper level.
-const BROUGHT: Definition = Definition {
+const PREFETCHED_FOR_BELOW: Definition = Definition {
     name: "brought",
     text: "rights to lines that requests from below have had brought",
 };
@@ -128,7 +128,7 @@ impl Levels {
             trace: upper.trace.take(),
             flights: 0,
         };
-        let mut names = upper.own_lifelines();
+        let mut names = upper.local_lifelines();
         for machine in &mut lower {
             machine.trace = None;
             let own = machine.above.as_mut().map(|above| {
@@ -193,25 +193,27 @@ impl Levels {
             let below = self.upper.below.as_mut();
             for (cache, down) in below.map_or(Vec::new(), |b| std::mem::take(&mut b.told)) {
                 told = true;
-                self.tell_below(cache, down);
+                self.notify_below(cache, down);
             }
             for number in std::mem::take(&mut self.tell) {
                 let above = self.lower[number].above.as_mut();
                 for up in above.map_or(Vec::new(), |a| std::mem::take(&mut a.told)) {
                     told = true;
-                    self.tell_above(Agent(number as u16), up);
+                    self.notify_above(Agent(number as u16), up);
                 }
             }
         }
     }
 
-    fn tell_below(&mut self, cache: Agent, down: Down) {
+    fn notify_below(&mut self, cache: Agent, down: Down) {
         let number = cache.index();
         match down {
             Down::Changed(line) => {
                 let (configuration, copy) = self.upper.caches.held(cache, line);
                 let right = self.upper.remote.about(configuration).right;
-                self.below(number, |machine| machine.changed_above(line, right, copy));
+                self.below(number, |machine| {
+                    machine.handle_change_above(line, right, copy)
+                });
             }
             Down::Recall(line, left) => self.below(number, |machine| machine.recalled(line, left)),
             Down::Unlock(line) => self.below(number, |machine| {
@@ -220,9 +222,11 @@ impl Levels {
         }
     }
 
-    fn tell_above(&mut self, cache: Agent, up: Up) {
+    fn notify_above(&mut self, cache: Agent, up: Up) {
         match up {
-            Up::Wants(line, right) => self.above(|upper| upper.wanted_below(cache, line, right)),
+            Up::Wants(line, right) => {
+                self.above(|upper| upper.prefetch_for_below(cache, line, right))
+            }
             Up::Written(line) => {
                 let copy = self.lower[cache.index()].data.memory(line);
                 self.above(|upper| {
@@ -230,8 +234,8 @@ impl Levels {
                     upper.store_in_place(cache, line, copy);
                 });
             }
-            Up::Locked(line) => self.above(|upper| upper.locked_below(cache, line)),
-            Up::Unlocked(line) => self.above(|upper| upper.free_below(cache, line)),
+            Up::Locked(line) => self.above(|upper| upper.handle_lock_below(cache, line)),
+            Up::Unlocked(line) => self.above(|upper| upper.handle_release_below(cache, line)),
         }
     }
 
@@ -262,7 +266,7 @@ impl Levels {
             self.now = time;
             let step = |simulation: &mut Simulation| {
                 if let Some((time, event)) = simulation.queue.pop() {
-                    simulation.happen(time, event);
+                    simulation.handle_event(time, event);
                 }
             };
             match whose {
@@ -275,7 +279,7 @@ impl Levels {
                 self.stuck()?;
             }
             self.events += 1;
-            if self.events & ASKED_AFTER == 0 {
+            if self.events & POLL_MASK == 0 {
                 self.upper.sweep();
                 self.lower.iter_mut().for_each(Simulation::sweep);
                 if !go_on(self.shared.counters.performed) {
@@ -356,7 +360,7 @@ impl Levels {
     ///
     /// # Errors
     /// [`RunError`].
-    pub(crate) fn to_end(
+    pub(crate) fn run_to_completion(
         setup: &Setup,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Levels, RunError> {
@@ -379,7 +383,7 @@ impl Levels {
         let machines = self.lower.iter();
         let totals = machines
             .map(Simulation::totals)
-            .reduce(|all, more| all.and(more));
+            .reduce(|all, more| all.merge(more));
         let sent = |number: usize| self.lower.iter().map(|m| m.kinds[number].sent).sum();
         let names = self.lower[0].message_names().enumerate();
         let messages = names.map(|(number, name)| (name, sent(number))).collect();
@@ -397,7 +401,7 @@ impl Levels {
             ..Counters::default()
         };
         let mut above = counters.statistics(messages.collect(), &upper.totals());
-        let means = |definition: &Definition| ABOVE.contains(&definition.name);
+        let means = |definition: &Definition| UPPER_LEVEL_STATISTICS.contains(&definition.name);
         above.values.retain(|(definition, _)| means(definition));
         // The level below these caches only requests permissions.
         let brought = above
@@ -405,7 +409,7 @@ impl Levels {
             .iter_mut()
             .find(|(d, _)| d.name == "prefetches");
         if let Some((definition, _)) = brought {
-            *definition = BROUGHT;
+            *definition = PREFETCHED_FOR_BELOW;
         }
         statistics.above = Some(Box::new(above));
         statistics
@@ -460,7 +464,7 @@ fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     let caches = u32::from(setup.platform.remotes) * u32::from(below.platform.remotes);
-    let most = Platform::MOST_AGENTS.into();
+    let most = Platform::MAX_AGENTS.into();
     if !(1..=most).contains(&caches) {
         let what = "caches before cores, those below all others together";
         return Err(format!("{what}, must be 1 to {most}, not {caches}"));

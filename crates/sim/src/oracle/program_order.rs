@@ -94,7 +94,7 @@ impl OwnStores {
     }
 
     /// True if a copy of the line, as of write `version`, contains all stores that the cache has posted.
-    pub fn finds(&self, of: (Agent, Line), version: u32) -> bool {
+    pub fn contains_stores(&self, of: (Agent, Line), version: u32) -> bool {
         !self.ordered
             || self.stores.get(&of).is_none_or(|stores| {
                 version >= stores.version && !stores.pending.iter().any(|&(_, posted)| posted)
@@ -142,14 +142,14 @@ mod tests {
                 stores.sent(OF, flight, false);
                 stores.posted(OF);
             }
-            assert_eq!(stores.finds(OF, 0), !ordered);
+            assert_eq!(stores.contains_stores(OF, 0), !ordered);
             let second = stores.performed(OF, 2, 1);
             assert_eq!(second == Err(Breach::Overtakes), ordered);
             assert_eq!(stores.performed(OF, 1, 2), Ok(()));
             // A copy that was made before the store does not contain it.
-            assert_eq!(stores.finds(OF, 1), !ordered);
-            assert!(stores.finds(OF, 2));
-            assert!(stores.finds((Agent(0), 7), 0));
+            assert_eq!(stores.contains_stores(OF, 1), !ordered);
+            assert!(stores.contains_stores(OF, 2));
+            assert!(stores.contains_stores((Agent(0), 7), 0));
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::message::Line;
 pub type Word = (Line, u16);
 
 /// Last observed write of each word. Writes to a line are numbered from 1.
-type Known = FxHashMap<Word, u32>;
+type ObservedWrites = FxHashMap<Word, u32>;
 
 /// All writes, and the cores that have observed them.
 #[derive(Default)]
@@ -29,9 +29,9 @@ pub struct Old {
     in_place: bool,
     /// Writes of each word with their values, in order.
     written: FxHashMap<Word, Vec<(u32, u64)>>,
-    cores: FxHashMap<u16, Known>,
+    cores: FxHashMap<u16, ObservedWrites>,
     /// Observed writes of the releasing core, for each write that was a release.
-    releases: FxHashMap<(Word, u32), Rc<Known>>,
+    releases: FxHashMap<(Word, u32), Rc<ObservedWrites>>,
 }
 
 impl Old {

@@ -40,12 +40,12 @@ const HOST: &str = "host.";
 const AGENTS: &str = "agents.";
 
 /// True if a quantity belongs to the whole machine, not to one of two levels.
-fn of_both_levels(name: &str) -> bool {
+fn is_machine_wide(name: &str) -> bool {
     name.starts_with("cores.") || matches!(name, "patience" | "lines")
 }
 
 /// True if a quantity in the host's space belongs to the whole machine: links of the device, progress timeout, and bus.
-fn of_the_machine(name: &str) -> bool {
+fn is_machine_wide_in_host(name: &str) -> bool {
     let of_device = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
     let link = of_device.is_some_and(|(_, name)| name.starts_with("link."));
     link || name == "patience" || name.starts_with("bus.")
@@ -506,7 +506,7 @@ pub struct Platform {
     pub protocol: Option<String>,
     /// Warnings about quantities set outside their plausible ranges, one sentence each.
     pub implausible: Vec<String>,
-    /// Number of caching agents of the first kind, 1 to [`Platform::MOST_AGENTS`].
+    /// Number of caching agents of the first kind, 1 to [`Platform::MAX_AGENTS`].
     pub remotes: u16,
     /// Cores of the first kind of caching agents.
     pub cores: Cores,
@@ -543,10 +543,10 @@ pub struct Platform {
 
 impl Platform {
     /// Maximum number of caching agents of each kind, and of cores of a workload, homes and hosts.
-    pub const MOST_AGENTS: u16 = 4096;
+    pub const MAX_AGENTS: u16 = 4096;
 
     /// Maximum number of lines for which homes can have memory.
-    pub const MOST_LINES: u64 = (1 << 31) - 1;
+    pub const MAX_LINES: u64 = (1 << 31) - 1;
 
     /// Sets one quantity, `remotes` or `lines`, by name, as on the command line: `home.units`, `32`. Range and origin
     /// then state that it was set.
@@ -557,7 +557,7 @@ impl Platform {
     /// A sentence: the name is unknown, with the known names, or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
-            return match of_both_levels(name) {
+            return match is_machine_wide(name) {
                 true => Err(format!(
                     "`{name}` is of both levels: set it without `{BELOW}`"
                 )),
@@ -565,7 +565,7 @@ impl Platform {
             };
         }
         if let (Some(of), Some(host)) = (name.strip_prefix(HOST), &mut self.host) {
-            return match of_the_machine(of) {
+            return match is_machine_wide_in_host(of) {
                 true => Err(format!(
                     "`{name}` is of the whole machine: set it without `{HOST}`"
                 )),
@@ -581,12 +581,12 @@ impl Platform {
             }
         };
         match name {
-            "lines" => self.lines = whole(1, Platform::MOST_LINES)? as u32,
-            "remotes" => self.remotes = whole(1, Platform::MOST_AGENTS.into())? as u16,
+            "lines" => self.lines = whole(1, Platform::MAX_LINES)? as u32,
+            "remotes" => self.remotes = whole(1, Platform::MAX_AGENTS.into())? as u16,
             "link.layer" => self.link.set_layer(value)?,
             _ => match name.strip_prefix(AGENTS).and_then(|of| of.split_once('.')) {
                 Some((kind, "remotes")) if !kind.is_empty() => {
-                    let remotes = whole(0, Platform::MOST_AGENTS.into())? as u16;
+                    let remotes = whole(0, Platform::MAX_AGENTS.into())? as u16;
                     self.agents_of(kind).remotes = remotes;
                 }
                 None if name == "translation.used" => {
@@ -629,7 +629,7 @@ impl Platform {
 
     fn set_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
         let Some((row, quantity)) = self.quantity(name) else {
-            if let Some(needed) = Row::needs_layer(name) {
+            if let Some(needed) = Row::layer_requirement(name) {
                 return Err(format!("`{name}` {needed}"));
             }
             let names = self.all_quantities().into_iter();
@@ -761,12 +761,12 @@ impl Platform {
         }
         if let Some(host) = &platform.host {
             let its = host.rows().into_iter();
-            let its = its.filter(|(name, ..)| !of_the_machine(name));
+            let its = its.filter(|(name, ..)| !is_machine_wide_in_host(name));
             all.extend(its.map(|(name, row, quantity)| (format!("{HOST}{name}"), row, quantity)));
         }
         if let Some(below) = &platform.below {
             let its = below.rows().into_iter();
-            let its = its.filter(|(name, ..)| !of_both_levels(name));
+            let its = its.filter(|(name, ..)| !is_machine_wide(name));
             all.extend(its.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)));
         }
         all

@@ -104,7 +104,7 @@ impl Row {
 
     /// Returns a clause for errors, if the name is a quantity of framed links that the platform lacks for want of a
     /// layer.
-    pub(super) fn needs_layer(name: &str) -> Option<String> {
+    pub(super) fn layer_requirement(name: &str) -> Option<String> {
         let own = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
         let row = Row::named(own.map_or(name, |(_, name)| name))?;
         let layers = Framing::ALL.map(|(name, _)| name).join(", ");
@@ -136,7 +136,7 @@ impl Row {
         Ok(())
     }
 
-    const fn of_two(mut self) -> Row {
+    const fn with_power_of_two(mut self) -> Row {
         self.power_of_two = true;
         self
     }
@@ -158,15 +158,15 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
 const TIME: (u64, u64) = (0, SECOND / 1000);
 const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
 const SIZE: (u64, u64) = (1, 1 << 32);
-const EITHER: (u64, u64) = (0, 1);
+const BOOLEAN: (u64, u64) = (0, 1);
 const HEADER: (u64, u64) = (0, 4096);
-const MANY: (u64, u64) = (1, Platform::MOST_AGENTS as u64);
+const MANY: (u64, u64) = (1, Platform::MAX_AGENTS as u64);
 
 /// All quantities, in the order of reports. Each row keeps to its line, so that the table can be read by columns.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     row("cores.used", Count, MANY, Place::Cores(|c| &mut c.used)),
-    row("cores.chunked", Count, EITHER, Place::Cores(|c| &mut c.chunked)),
+    row("cores.chunked", Count, BOOLEAN, Place::Cores(|c| &mut c.chunked)),
     row("cores.outstanding", Count, (1, 4096), Place::Cores(|c| &mut c.outstanding)),
     row("cores.prefetch", Count, (0, 4096), Place::Cores(|c| &mut c.prefetch)),
     row("cores.work", Picoseconds, TIME, Place::Cores(|c| &mut c.work)),
@@ -177,14 +177,14 @@ pub const TABLE: &[Row] = &[
     row("cores.timeout", Picoseconds, (NANOSECOND, 10 * SECOND), Place::Cores(|c| &mut c.timeout)),
     row("cores.issue", Picoseconds, TIME, Place::ExtraCores(|c| &mut c.issue)),
     row("cores.posted", Count, (1, 4096), Place::ExtraCores(|c| &mut c.posted)),
-    row("cache.sets", Count, (1, 1 << 24), Place::Cache(|c| &mut c.sets)).of_two(),
+    row("cache.sets", Count, (1, 1 << 24), Place::Cache(|c| &mut c.sets)).with_power_of_two(),
     row("cache.ways", Count, (1, 16), Place::Cache(|c| &mut c.ways)),
-    row("cache.hashed", Count, EITHER, Place::Cache(|c| &mut c.hashed)),
+    row("cache.hashed", Count, BOOLEAN, Place::Cache(|c| &mut c.hashed)),
     row("cache.request", Picoseconds, TIME, Place::Cache(|c| &mut c.request)),
     row("cache.hit", Picoseconds, TIME, Place::Cache(|c| &mut c.hit)),
     row("cache.fill", Picoseconds, TIME, Place::Cache(|c| &mut c.fill)),
-    row("translation.used", Count, EITHER, Place::Translation(|t| &mut t.used)),
-    row("translation.page", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page)).of_two(),
+    row("translation.used", Count, BOOLEAN, Place::Translation(|t| &mut t.used)),
+    row("translation.page", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page)).with_power_of_two(),
     row("translation.entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.entries)),
     row("translation.hit", Picoseconds, TIME, Place::Translation(|t| &mut t.hit)),
     row("translation.outstanding", Count, (1, 4096), Place::Translation(|t| &mut t.outstanding)),
@@ -210,8 +210,8 @@ pub const TABLE: &[Row] = &[
     row("link.lanes_left", Count, (1, Lanes::MOST as u64), Place::Layer(|l| &mut l.lanes_left)),
     row("link.join", Picoseconds, TIME, Place::Layer(|l| &mut l.join)),
     row("link.join_back", Picoseconds, TIME, Place::Layer(|l| &mut l.join_back)),
-    row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).of_two(),
-    row("home.units", Count, (1, 1024), Place::Home(|h| &mut h.units)).of_two(),
+    row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).with_power_of_two(),
+    row("home.units", Count, (1, 1024), Place::Home(|h| &mut h.units)).with_power_of_two(),
     row("home.occupancy", Picoseconds, TIME, Place::Home(|h| &mut h.occupancy)),
     row("home.latency", Picoseconds, TIME, Place::Home(|h| &mut h.latency)),
     row("home.waiting", Count, (1, 1 << 16), Place::Home(|h| &mut h.waiting)),
@@ -221,15 +221,15 @@ pub const TABLE: &[Row] = &[
     row("home.local_interval", Picoseconds, TIME, Place::Home(|h| &mut h.local_interval)),
     row("home.resume", Picoseconds, TIME, Place::Extra(|h| &mut h.resume)),
     row("home.resume_occupancy", Picoseconds, TIME, Place::Extra(|h| &mut h.resume_occupancy)),
-    row("home.count", Count, MANY, Place::Extra(|h| &mut h.count)).of_two(),
+    row("home.count", Count, MANY, Place::Extra(|h| &mut h.count)).with_power_of_two(),
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
     row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
     // With a progress timeout of 0, every run would fail immediately.
     row("patience", Picoseconds, (NANOSECOND, SECOND), Place::Patience),
-    row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).of_two(),
-    row("dram.banks", Count, (1, 1024), Place::Dram(|d| &mut d.banks)).of_two(),
-    row("dram.row_bytes", Bytes, (64, 1 << 24), Place::Dram(|d| &mut d.row_bytes)).of_two(),
+    row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).with_power_of_two(),
+    row("dram.banks", Count, (1, 1024), Place::Dram(|d| &mut d.banks)).with_power_of_two(),
+    row("dram.row_bytes", Bytes, (64, 1 << 24), Place::Dram(|d| &mut d.row_bytes)).with_power_of_two(),
     row("dram.bandwidth", BytesPerSecond, RATE, Place::Dram(|d| &mut d.bandwidth)),
     row("dram.column", Picoseconds, TIME, Place::Dram(|d| &mut d.column)),
     row("dram.activate", Picoseconds, TIME, Place::Dram(|d| &mut d.activate)),
@@ -240,7 +240,7 @@ pub const TABLE: &[Row] = &[
     row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
     row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),
     row("switch.latency", Picoseconds, TIME, Place::Switch),
-    row("hosts.count", Count, MANY, Place::Hosts(|h| &mut h.count)).of_two(),
+    row("hosts.count", Count, MANY, Place::Hosts(|h| &mut h.count)).with_power_of_two(),
     row("hosts.columns", Count, (1, 64), Place::Hosts(|h| &mut h.columns)),
     row("hosts.rows", Count, (1, 64), Place::Hosts(|h| &mut h.rows)),
     row("hosts.hop", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
@@ -252,7 +252,7 @@ pub const TABLE: &[Row] = &[
     row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
     row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
     row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
-    row("uplink.hosts", Count, MANY, Place::Uplink(|u| &mut u.hosts)).of_two(),
+    row("uplink.hosts", Count, MANY, Place::Uplink(|u| &mut u.hosts)).with_power_of_two(),
     row("uplink.links", Count, (1, 64), Place::Uplink(|u| &mut u.links)),
     row("uplink.bandwidth", BytesPerSecond, RATE, Place::Uplink(|u| &mut u.bandwidth)),
     row("uplink.latency", Picoseconds, TIME, Place::Uplink(|u| &mut u.latency)),

@@ -7,7 +7,7 @@
 
 use super::Unit;
 use super::{
-    of_both_levels, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row,
+    is_machine_wide, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row,
     Translation,
 };
 use super::{AGENTS, BELOW, TABLE};
@@ -82,8 +82,8 @@ fn document<T>(
     let read = if errors.is_empty() {
         what(&mut reader, document.get_ref())
     } else {
-        let more = errors.len().saturating_sub(MOST_MISTAKES);
-        for error in errors.into_iter().take(MOST_MISTAKES) {
+        let more = errors.len().saturating_sub(MAX_SYNTAX_ERRORS);
+        for error in errors.into_iter().take(MAX_SYNTAX_ERRORS) {
             let message = error.message().to_string();
             reader.error(error.span().unwrap_or(end.clone()), message);
         }
@@ -103,7 +103,7 @@ fn document<T>(
 }
 
 /// Maximum number of syntax errors reported one by one. A file that is not TOML has one in every line.
-const MOST_MISTAKES: usize = 5;
+const MAX_SYNTAX_ERRORS: usize = 5;
 
 struct Reader {
     /// End of the file, as an empty range.
@@ -119,8 +119,8 @@ impl Reader {
 
     fn platform(&mut self, table: &DeTable) -> Option<Platform> {
         let name = self.string(table, "name");
-        let remotes = self.number(table, "remotes", 1..=Platform::MOST_AGENTS.into());
-        let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
+        let remotes = self.number(table, "remotes", 1..=Platform::MAX_AGENTS.into());
+        let lines = self.number(table, "lines", 1..=Platform::MAX_LINES);
         let protocol = match table.contains_key("protocol") {
             true => Some(self.string(table, "protocol")?),
             false => None,
@@ -147,7 +147,7 @@ impl Reader {
             let remotes = self.number(
                 table,
                 &format!("{BELOW}remotes"),
-                1..=Platform::MOST_AGENTS.into(),
+                1..=Platform::MAX_AGENTS.into(),
             );
             below.remotes = u16::try_from(remotes?).ok()?;
             platform.below = Some(Box::new(below));
@@ -190,7 +190,7 @@ impl Reader {
         self.layer(table, prefix, &mut platform.link, known);
         platform.cache.translation = translation(table, prefix);
         for row in TABLE {
-            let both = !prefix.is_empty() && of_both_levels(row.name);
+            let both = !prefix.is_empty() && is_machine_wide(row.name);
             let Some(quantity) = row.of(&mut platform).filter(|_| !both) else {
                 continue;
             };
@@ -215,7 +215,7 @@ impl Reader {
     ) -> Option<Agents> {
         let before = format!("{AGENTS}{kind}.");
         let remotes = format!("{before}remotes");
-        let count = self.number(table, &remotes, 0..=Platform::MOST_AGENTS.into());
+        let count = self.number(table, &remotes, 0..=Platform::MAX_AGENTS.into());
         known.push(remotes);
         let mut agents = Agents {
             kind: kind.to_string(),
@@ -301,7 +301,7 @@ impl Reader {
                     let near = near.map(|near| format!("did you mean `{prefix}{near}`? "));
                     let near = near.unwrap_or_default();
                     let beside = beside.join(", ");
-                    let what = match Row::needs_layer(&name) {
+                    let what = match Row::layer_requirement(&name) {
                         Some(needed) => format!("unknown key `{name}`: it {needed}"),
                         None => format!("unknown key `{name}`; {near}there are {beside}"),
                     };
@@ -528,8 +528,8 @@ mod tests {
     fn syntax_errors_are_reported_up_to_a_limit() {
         for (lines, told) in [
             (1, 1),
-            (MOST_MISTAKES, MOST_MISTAKES),
-            (90, MOST_MISTAKES + 1),
+            (MAX_SYNTAX_ERRORS, MAX_SYNTAX_ERRORS),
+            (90, MAX_SYNTAX_ERRORS + 1),
         ] {
             let errors = read(&"no toml\n".repeat(lines)).unwrap_err();
             assert_eq!(errors.len(), told, "{lines}");

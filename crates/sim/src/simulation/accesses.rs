@@ -30,7 +30,7 @@ impl Simulation {
             self.hint(core, ahead - 1, at);
         }
         // A prefetch requests a permission. Where stores are sent to the home, there is no write permission to request.
-        let hint = self.traffic.write_hint(core);
+        let hint = self.traffic.write_prefetch(core);
         if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
             self.start(line, Access::Store, 0, core, at, Purpose::Hint);
         }
@@ -121,7 +121,7 @@ impl Simulation {
     }
 
     /// Issues the prefetches before a core's first access that no access accompanies.
-    pub(super) fn hint_ahead(&mut self, core: u16) {
+    pub(super) fn prefetch_initial_accesses(&mut self, core: u16) {
         for ahead in 1..self.groups.of_core(core).prefetch {
             self.hint(core, ahead, 0);
         }
@@ -135,7 +135,7 @@ impl Simulation {
             self.note_finished(index, &access, hit, performed);
         }
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(access.cache)) {
-            self.leave_translation(index, access.cache, access.line);
+            self.end_translation_use(index, access.cache, access.line);
         }
         if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
@@ -156,8 +156,8 @@ impl Simulation {
         let done = self.now + if hit { group.hit } else { group.fill };
         let next = done + group.work;
         match access.purpose {
-            Purpose::Drain => return self.drained(&access, hit, performed, done),
-            Purpose::Port => return self.ends_at_port(&access, hit, performed, done),
+            Purpose::Drain => return self.complete_drain(&access, hit, performed, done),
+            Purpose::Port => return self.complete_port_access(&access, hit, performed, done),
             Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
         self.in_flight -= 1;
@@ -173,7 +173,7 @@ impl Simulation {
             self.counters.skipped += 1;
         }
         match access.purpose {
-            Purpose::Posted => self.posted_is_done(access.core, access.line),
+            Purpose::Posted => self.complete_posted(access.core, access.line),
             _ => self.issue(access.core, next),
         }
     }
@@ -190,7 +190,7 @@ impl Simulation {
             };
             latency.record(time);
             let word = self.line_bytes / u32::from(self.data.words());
-            self.counters.bytes_asked += u64::from(match access.kind {
+            self.counters.bytes_requested += u64::from(match access.kind {
                 Access::WriteLine => self.line_bytes,
                 _ => word * u32::from(access.words),
             });
@@ -226,12 +226,12 @@ impl Simulation {
         self.counters.performed += accesses;
         self.counters.end = self.counters.end.max(done);
         if self.counters.course.happened(accesses) {
-            self.keep_moment(done);
+            self.record_sample(done);
         }
     }
 
     #[cold]
-    pub(super) fn keep_moment(&mut self, done: Time) {
+    pub(super) fn record_sample(&mut self, done: Time) {
         let cached = self.lines_cached();
         self.counters.course.keep(done, cached);
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
 
 /// Minimum utilisation of a resource that is reported as the bottleneck.
-const BUSY: f64 = 0.8;
+const MIN_BOTTLENECK_UTILISATION: f64 = 0.8;
 /// Minimum share of the latency of a component that is reported as dominant.
 const MOST: f64 = 0.5;
 
@@ -12,24 +12,24 @@ const MOST: f64 = 0.5;
 const IN_FLIGHT: &str = "accesses in flight";
 
 /// Description of resources of one kind.
-struct Used<'n> {
+struct ResourceKind<'n> {
     name: &'n str,
     /// Name of a single one.
     one: &'n str,
     works: bool,
 }
 
-impl Used<'_> {
+impl ResourceKind<'_> {
     /// Describes resources that work while they are in use.
-    fn working<'n>(name: &'n str, one: &'n str) -> Used<'n> {
+    fn working<'n>(name: &'n str, one: &'n str) -> ResourceKind<'n> {
         let works = true;
-        Used { name, one, works }
+        ResourceKind { name, one, works }
     }
 
     /// Describes resources that are held, even while their holder waits.
-    fn held<'n>(name: &'n str, one: &'n str) -> Used<'n> {
+    fn held<'n>(name: &'n str, one: &'n str) -> ResourceKind<'n> {
         let works = false;
-        Used { name, one, works }
+        ResourceKind { name, one, works }
     }
 
     /// Returns the most used resource, given the busy time of each. `long` is the time for which each was available.
@@ -58,15 +58,15 @@ impl Used<'_> {
 impl Simulation {
     /// Returns the most used resource of each kind, in descending order of utilisation.
     pub(super) fn resources(&self) -> Vec<Resource> {
-        let mut all = self.links_used();
-        all.extend(self.home_used());
+        let mut all = self.link_utilisation();
+        all.extend(self.home_utilisation());
         all.extend(self.contended());
-        all.extend(self.cores_used());
+        all.extend(self.core_utilisation());
         all.sort_by(|one, other| other.utilisation.total_cmp(&one.utilisation));
         all
     }
 
-    fn links_used(&self) -> Vec<Resource> {
+    fn link_utilisation(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let network = &self.network;
         // All directions have equally many links.
@@ -81,19 +81,21 @@ impl Simulation {
         let (up, down): (Vec<_>, Vec<_>) =
             (network.up.iter().collect(), network.down.iter().collect());
         let mut all = vec![
-            Used::working("links from caches", "that of cache").most(&times(&up, 0, 0), end),
-            Used::working("links to caches", "that of cache").most(&times(&down, 0, 1), end),
+            ResourceKind::working("links from caches", "that of cache")
+                .most(&times(&up, 0, 0), end),
+            ResourceKind::working("links to caches", "that of cache")
+                .most(&times(&down, 0, 1), end),
         ];
         let sides = [("links from homes", 0), ("links to homes", 1)];
         for (name, side) in sides {
             let of_homes = network.of_homes(side);
             let times = times(&of_homes, up.len(), side);
-            all.push(Used::working(name, "that of home").most(&times, end));
+            all.push(ResourceKind::working(name, "that of home").most(&times, end));
         }
         all.into_iter().flatten().collect()
     }
 
-    fn home_used(&self) -> Vec<Resource> {
+    fn home_utilisation(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let mut all: Vec<Option<Resource>> = Vec::new();
         let Some(of) = &self.attribution else {
@@ -101,7 +103,7 @@ impl Simulation {
         };
         if self.clocked.is_none() {
             let units: Vec<Time> = self.units.iter().map(|unit| unit.occupied).collect();
-            all.push(Used::working("units of the home", "unit").most(&units, end));
+            all.push(ResourceKind::working("units of the home", "unit").most(&units, end));
             let home = &self.platform.home;
             let most =
                 |quantity: &Option<platform::Quantity>| quantity.as_ref().map_or(1, |q| q.value);
@@ -112,7 +114,7 @@ impl Simulation {
             ];
             for ((name, slots), which) in slots.into_iter().zip(0..) {
                 let times: Vec<Time> = of.slots.iter().map(|times| times[which]).collect();
-                let used = Used::held(name, "what is of unit");
+                let used = ResourceKind::held(name, "what is of unit");
                 all.push(used.most(&times, end * slots as f64));
             }
         }
@@ -131,7 +133,7 @@ impl Simulation {
             for ((home, place), time) in its {
                 times[home * each + place] += time;
             }
-            all.push(Used::working(name, what).most(&times, end));
+            all.push(ResourceKind::working(name, what).most(&times, end));
         }
         all.into_iter().flatten().collect()
     }
@@ -155,7 +157,7 @@ impl Simulation {
             let its: Vec<(u64, Time)> = its.collect();
             let (number, _) = *its.first()?;
             let times: Vec<Time> = its.iter().map(|&(_, time)| time).collect();
-            let most = Used::held(name, one).most(&times, end as f64)?;
+            let most = ResourceKind::held(name, one).most(&times, end as f64)?;
             Some(Resource {
                 which: Some(format!("{one} {number}")),
                 ..most
@@ -169,12 +171,12 @@ impl Simulation {
     }
 
     /// Returns the utilisation of write buffers and of the cores' outstanding accesses.
-    fn cores_used(&self) -> Vec<Resource> {
+    fn core_utilisation(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let mut all = Vec::new();
         let buffers = self.cores.places() as usize;
         if buffers > 0 {
-            let mean = Used::held("lines of write buffers", "line");
+            let mean = ResourceKind::held("lines of write buffers", "line");
             let mean = mean.most(&[self.counters.buffered], buffers as f64 * end);
             all.extend(mean.map(|mean| Resource {
                 count: buffers,
@@ -213,7 +215,7 @@ impl Simulation {
             let mut its = resources
                 .iter()
                 .filter(move |of| of.works == works && of.name != IN_FLIGHT);
-            its.find(|of| of.utilisation >= BUSY)
+            its.find(|of| of.utilisation >= MIN_BOTTLENECK_UTILISATION)
         };
         if let Some(of) = busy(true).or_else(|| busy(false)) {
             let which = of.which.as_ref();
@@ -235,7 +237,7 @@ impl Simulation {
         }
         let places = resources.iter().find(|of| of.name == IN_FLIGHT);
         let utilisation = places.map_or(0.0, |of| of.utilisation);
-        if utilisation < BUSY {
+        if utilisation < MIN_BOTTLENECK_UTILISATION {
             return Limit {
                 name: "work of cores".into(),
                 utilisation: 1.0 - utilisation,
@@ -250,7 +252,7 @@ impl Simulation {
             .find(|&(_, share)| share >= MOST);
         Limit {
             name: match slow {
-                Some((part, _)) => slow_by(part).into(),
+                Some((part, _)) => describe_dominant_part(part).into(),
                 None => IN_FLIGHT.into(),
             },
             utilisation,
@@ -263,7 +265,7 @@ impl Simulation {
 }
 
 /// Describes the bottleneck if a component dominates the latency of accesses.
-fn slow_by(part: Part) -> &'static str {
+fn describe_dominant_part(part: Part) -> &'static str {
     match part {
         Part::Core => "latency of cores and caches",
         Part::Translation => "latency of translations",

@@ -3,7 +3,7 @@
 //! With thousands of accesses in flight, each event concerns a line that has not been accessed for long. Without
 //! prefetching, the simulation mostly waits for memory. This module does not affect simulated behaviour.
 
-use cohkit_base::memory::prefetch_whole;
+use cohkit_base::memory::prefetch_value;
 
 use super::{Event, Simulation};
 use crate::agents::home;
@@ -15,14 +15,14 @@ const MANY: u64 = 1024;
 
 impl Simulation {
     /// True if enough accesses are in flight for prefetching to pay.
-    pub(super) fn looks_ahead(in_flight: u64) -> bool {
+    pub(super) fn is_prefetch_worthwhile(in_flight: u64) -> bool {
         in_flight >= MANY
     }
 
     /// Prefetches the state that the receiver of a message accesses first. The message is in flight for longer than
     /// that takes.
     #[inline]
-    pub(super) fn will_look_at(&self, message: &Message) {
+    pub(super) fn prefetch_receiver(&self, message: &Message) {
         match message.to {
             HOME => {
                 self.directory.prefetch(message.line);
@@ -34,7 +34,7 @@ impl Simulation {
     }
 
     /// Prefetches the state of the next events.
-    pub(super) fn look_ahead(&mut self) {
+    pub(super) fn prefetch_next_events(&mut self) {
         let Simulation {
             queue,
             accesses,
@@ -54,14 +54,14 @@ impl Simulation {
         // With hosts, messages use the links of the hosts only.
         let hosts = hosts.as_deref();
         let of_home = |line: Line| {
-            prefetch_whole(&units[home::unit_of(units, line)]);
+            prefetch_value(&units[home::unit_of(units, line)]);
             directory.prefetch(line);
             oracle.prefetch(line);
             data.prefetch(line);
         };
         let prefetch_core = |number: u16| {
             if let Some(core) = cores.cores.get(usize::from(number)) {
-                prefetch_whole(core);
+                prefetch_value(core);
             }
         };
         let prefetch_buffer = |number: u16| {
@@ -69,12 +69,12 @@ impl Simulation {
                 core.prefetch();
             }
         };
-        queue.soon(0, |event| match *event {
+        queue.announce_next(0, |event| match *event {
             Event::Core(index) | Event::Access(index) => accesses.prefetch(index),
             Event::Switch(index, _) | Event::Deliver(index) => messages.prefetch(index),
             _ => {}
         });
-        queue.soon(1, |event| match *event {
+        queue.announce_next(1, |event| match *event {
             Event::Core(index) => {
                 let access = &accesses[index];
                 prefetch_core(access.core);
@@ -94,11 +94,11 @@ impl Simulation {
             Event::Switch(index, _) if hosts.is_none() => network
                 .of(&messages[index])
                 .into_iter()
-                .for_each(prefetch_whole),
+                .for_each(prefetch_value),
             Event::Deliver(index) => {
                 let message = &messages[index];
                 match hosts {
-                    None => prefetch_whole(network.of(message)[1]),
+                    None => prefetch_value(network.of(message)[1]),
                     Some(hosts) => hosts.prefetch(message.to, message.line),
                 }
                 match message.to {
@@ -110,10 +110,10 @@ impl Simulation {
                 }
             }
             Event::Read(line) | Event::Written(line) => of_home(line),
-            Event::Unit(number) => prefetch_whole(&units[number as usize]),
+            Event::Unit(number) => prefetch_value(&units[number as usize]),
             _ => {}
         });
-        queue.soon(2, |event| match *event {
+        queue.announce_next(2, |event| match *event {
             Event::Core(index) => {
                 let access = &accesses[index];
                 prefetch_buffer(access.core);

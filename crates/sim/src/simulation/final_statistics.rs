@@ -47,12 +47,12 @@ impl Simulation {
             let (to, from) = (&hosts.to_switch, &hosts.from_switch);
             return Totals {
                 links: to.iter().map(|direction| direction.links() as u64).sum(),
-                bytes_up: hosts.by_caches,
-                bytes_down: hosts.by_homes,
+                bytes_up: hosts.bytes_by_caches,
+                bytes_down: hosts.bytes_by_homes,
                 busy_up: sum(to, |d| d.busy),
                 busy_down: sum(from, |d| d.busy),
-                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited) + hosts.waited_above(),
-                ..self.totals_but_for_links()
+                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited) + hosts.uplink_wait(),
+                ..self.totals_without_links()
             };
         }
         Totals {
@@ -67,12 +67,12 @@ impl Simulation {
                 .filter_map(layer::Port::downs)
                 .reduce(|one, other| one + other),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
-            ..self.totals_but_for_links()
+            ..self.totals_without_links()
         }
     }
 
     /// Returns the totals of memory and units.
-    pub(super) fn totals_but_for_links(&self) -> Totals {
+    pub(super) fn totals_without_links(&self) -> Totals {
         Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {

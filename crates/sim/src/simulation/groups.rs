@@ -10,21 +10,21 @@ use crate::platform::{Cache, Cores, Link, Platform};
 
 /// Platform quantities of the caching agents of one kind.
 #[derive(Clone, Copy)]
-pub(crate) struct Described<'p> {
+pub(crate) struct KindQuantities<'p> {
     pub cores: &'p Cores,
     pub cache: &'p Cache,
     pub link: &'p Link,
 }
 
-impl Described<'_> {
+impl KindQuantities<'_> {
     /// Returns the platform quantities of each of the first `kinds` kinds.
-    pub fn of(platform: &Platform, kinds: usize) -> Vec<Described<'_>> {
-        let first = Described {
+    pub fn of(platform: &Platform, kinds: usize) -> Vec<KindQuantities<'_>> {
+        let first = KindQuantities {
             cores: &platform.cores,
             cache: &platform.cache,
             link: &platform.link,
         };
-        let others = platform.agents.iter().map(|agents| Described {
+        let others = platform.agents.iter().map(|agents| KindQuantities {
             cores: &agents.cores,
             cache: &agents.cache,
             link: &agents.link,
@@ -84,7 +84,7 @@ impl Groups {
     /// Creates the groups of all kinds; the workloads give the number of cores used.
     pub fn new(
         remotes: Remotes,
-        described: &[Described],
+        described: &[KindQuantities],
         begins: &[ConfigurationId],
         workloads: &[&crate::components::traffic::Workload],
     ) -> Groups {

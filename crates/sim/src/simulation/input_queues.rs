@@ -55,7 +55,7 @@ impl InputQueues {
     }
 
     /// True if a network has a capacity.
-    pub fn are_limited(&self) -> bool {
+    pub fn is_limited(&self) -> bool {
         self.networks
             .iter()
             .any(|network| network.capacity.is_some())
@@ -67,7 +67,7 @@ impl InputQueues {
     }
 
     /// True if an arrived message has not been taken.
-    pub fn hold_messages(&self) -> bool {
+    pub fn has_messages(&self) -> bool {
         self.queues.iter().any(|queue| !queue.arrived.is_empty())
     }
 }
@@ -95,9 +95,9 @@ impl Simulation {
         let Some(number) = self.input_queue_of(&self.messages[index]) else {
             return self.present_message(index);
         };
-        self.leaves_circuit(index);
+        self.dequeue_from_circuit(index);
         if self.watched {
-            self.note_aside(index, Step::InputQueue);
+            self.note_deferred(index, Step::InputQueue);
         }
         self.input_queues.queues[number].arrived.push_back(index);
         self.present_first(number);
@@ -125,7 +125,7 @@ impl Simulation {
                 HOME => Step::Unit,
                 _ => Step::LineAtCache,
             };
-            self.note_aside(index, step);
+            self.note_deferred(index, step);
         }
         self.present_message(index);
     }
@@ -149,7 +149,7 @@ impl Simulation {
         let waiting = std::mem::take(&mut queue.waiting);
         self.present_first(number);
         for agent in waiting {
-            self.agent_looks_again(agent);
+            self.retry_waiting(agent);
         }
     }
 
@@ -216,7 +216,7 @@ impl Simulation {
     /// Describes the blocked input queues: the first message of each, the reason why it is not taken, and the agents
     /// that wait for room.
     pub(crate) fn blocked_input_queues(&mut self) -> Vec<String> {
-        let names = self.own_lifelines();
+        let names = self.local_lifelines();
         let mut sentences = Vec::new();
         for number in 0..self.input_queues.queues.len() {
             let (network, receiver) = self.input_queues.owner(number);
@@ -240,7 +240,7 @@ impl Simulation {
             let (message, behind) = (self.messages[first], queue.arrived.len() - 1);
             let words = self.message_text(&message);
             let from = &names[self.number(message.from, message.sender_line())];
-            let reason = self.reason_of_head(&message, &names);
+            let reason = self.head_block_reason(&message, &names);
             sentences.push(format!(
                 "{words} of line {} from {from} is the first in {place}, {behind} behind it: {reason}",
                 message.line
@@ -250,7 +250,7 @@ impl Simulation {
     }
 
     /// Returns the reason why the first message of an input queue is not taken.
-    fn reason_of_head(&mut self, message: &Message, names: &[String]) -> String {
+    fn head_block_reason(&mut self, message: &Message, names: &[String]) -> String {
         let (agent, line) = (message.to, message.line);
         let input = Self::input(message);
         let configuration = match agent {

@@ -26,7 +26,7 @@ pub(crate) struct Kind {
     pub request: bool,
     pub group: Option<u8>,
     /// Number of homes if the message's order spans all lines of one home; `None` if each line has its own order.
-    pub together: Option<Line>,
+    pub order_span: Option<Line>,
     /// Index of the declaration `ordered M behind N` in which this kind is M; it follows the indices of orders and
     /// channels.
     pub stays: Option<u8>,
@@ -46,7 +46,7 @@ impl Kind {
     /// Returns the key of the order that the message must keep, if any.
     #[inline]
     pub(super) fn order(&self, message: &Message) -> Option<Order> {
-        let line = match self.together {
+        let line = match self.order_span {
             None => message.line,
             Some(homes) => message.line % homes,
         };
@@ -106,7 +106,7 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
         position.map(|position| number(position) as u8)
     };
     let joined = protocol.joins_lines().is_some();
-    let together = |group: usize| {
+    let order_span = |group: usize| {
         let apart = protocol.per_line.get(group).copied().unwrap_or(true);
         (joined && !apart).then_some(Line::from(protocol.homes))
     };
@@ -138,11 +138,11 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 }),
                 request: request(id) || with_requests(id),
                 group: group.or_else(|| behind(id)).map(|group| group as u8),
-                together: group.and_then(together),
+                order_span: group.and_then(order_span),
                 stays: declared(&|behind| behind.message == id),
                 leads: declared(&|behind| behind.earlier.contains(&id)),
                 kept: group.is_some_and(|group| {
-                    together(group).is_some() || between_homes(protocol, group)
+                    order_span(group).is_some() || between_homes(protocol, group)
                 }),
                 network: group.and_then(|group| {
                     let mut all = protocol.networks.iter();

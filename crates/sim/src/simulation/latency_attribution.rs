@@ -25,7 +25,7 @@ impl Simulation {
     /// The filter names an agent that does not exist.
     pub(crate) fn draw(&mut self, filter: &Filter, side: Option<Side>) -> Result<(), String> {
         let cores = self.groups.cores().into();
-        let agents = self.own_lifelines();
+        let agents = self.local_lifelines();
         let messages: Vec<String> = self.message_names().collect();
         let timeline = Timeline::new(filter, &agents, &messages, cores, side)?;
         self.attribute(false);
@@ -36,7 +36,7 @@ impl Simulation {
     }
 
     /// Adds the breakdown and the timeline to the statistics.
-    pub(crate) fn add_noted(&mut self, statistics: &mut Statistics) {
+    pub(crate) fn add_breakdown(&mut self, statistics: &mut Statistics) {
         statistics.timeline = self.drawn().map(Box::new);
         statistics.explanation = Some(Box::new(self.explanation()));
     }
@@ -59,7 +59,7 @@ impl Simulation {
         let mut attribution = self.attribution.take();
         if let Some(timeline) = attribution.as_mut().and_then(|of| of.timeline.as_mut()) {
             let words = || self.state_text(agent, line, configuration);
-            timeline.becomes(number, line, key, words, now);
+            timeline.record_state(number, line, key, words, now);
         }
         self.attribution = attribution;
         if self.traced(line) {
@@ -85,11 +85,11 @@ impl Simulation {
         };
         let access = &self.accesses[index];
         let translated = self.translations.as_ref();
-        let translated = translated.is_some_and(|of| of.translates(index, access.cache));
+        let translated = translated.is_some_and(|of| of.has_virtual_address(index, access.cache));
         let request = self.groups.of_cache(access.cache).request;
         let known = of.accesses.get(index);
         let mut begun = known.unwrap_or_else(|| of.issued(access.issued));
-        of.contends_no_more(begun.contends.take(), now);
+        of.end_contention(begun.contends.take(), now);
         if begun.reached {
             let step = match begun.begun {
                 Some(_) if begun.because == Step::LineAtCache => Step::Again,
@@ -127,7 +127,7 @@ impl Simulation {
 
     /// Records that an access has found its set full.
     #[inline(never)]
-    pub(crate) fn note_parked(&mut self, index: u32) {
+    pub(crate) fn note_waiting_for_way(&mut self, index: u32) {
         let (now, cache) = (self.now, self.accesses[index].cache);
         let Some(of) = &mut self.attribution else {
             return;
@@ -169,10 +169,10 @@ impl Simulation {
         };
         let (chain, answers) = of.current(event, now);
         let kind = Some(message.kind.0);
-        let operated = of.operated.filter(|(its, _)| *its == event);
-        let operated = operated.filter(|(_, chain)| chain.end == ready && ready > now);
-        let chain = match (message.from, operated) {
-            (HOME, Some((_, operated))) => operated,
+        let last_operation = of.last_operation.filter(|(its, _)| *its == event);
+        let last_operation = last_operation.filter(|(_, chain)| chain.end == ready && ready > now);
+        let chain = match (message.from, last_operation) {
+            (HOME, Some((_, last_operation))) => last_operation,
             (HOME, None) => of.go_on(chain, ready, Step::Handling, kind),
             (_, _) => of.go_on(chain, ready, Step::ToCache, kind),
         };
@@ -198,7 +198,7 @@ impl Simulation {
 
     /// Records that a message has received a credit, and is ready at `ready`.
     #[inline(never)]
-    pub(super) fn note_room(&mut self, index: u32, ready: Time) {
+    pub(super) fn note_credit(&mut self, index: u32, ready: Time) {
         let (now, message) = (self.now, self.messages[index]);
         let Some(of) = &mut self.attribution else {
             return;
@@ -221,7 +221,7 @@ impl Simulation {
             return;
         }
         let direction = match last {
-            true => self.network.reaching(&message),
+            true => self.network.links_to_receiver(&message),
             false => self.network.leaving(&message),
         };
         let (bytes, way) = direction.alone(message.kind);
@@ -270,7 +270,7 @@ impl Simulation {
 
     /// Records that a message waits outside its queue at its receiver, or returns to the queue.
     #[inline(never)]
-    pub(crate) fn note_aside(&mut self, index: u32, step: Step) {
+    pub(crate) fn note_deferred(&mut self, index: u32, step: Step) {
         let (now, message) = (self.now, self.messages[index]);
         let Some(of) = &mut self.attribution else {
             return;
@@ -279,7 +279,7 @@ impl Simulation {
             let before = under.because.unwrap_or(Step::Unit);
             under.chain = of.go_on(under.chain, now, before, Some(message.kind.0));
             under.because = Some(step);
-            of.contends_no_more(under.contends.take(), now);
+            of.end_contention(under.contends.take(), now);
             if matches!(step, Step::LineAtHome | Step::LineAtCache) {
                 let line = Contended::Line(message.line);
                 of.contends(line, now);
@@ -308,7 +308,7 @@ impl Simulation {
                 if let Some(timeline) = &mut of.timeline {
                     timeline.taken(home, message, now);
                 }
-                of.contends_no_more(under.and_then(|under| under.contends), now);
+                of.end_contention(under.and_then(|under| under.contends), now);
                 if self.kinds[message.kind.index()].class == Some(Class::Answer) {
                     let (open, since) = &mut of.forwards[unit];
                     if *open == 1 {
@@ -319,8 +319,8 @@ impl Simulation {
                 let step = under.and_then(|under| under.because).unwrap_or(waits);
                 (under.map(|under| under.chain), Some(message.kind.0), step)
             }
-            (Work::Read(_), _) => (of.operation_taken(line, false), None, waits),
-            (Work::Written(_), _) => (of.operation_taken(line, true), None, waits),
+            (Work::Read(_), _) => (of.take_operation(line, false), None, waits),
+            (Work::Written(_), _) => (of.take_operation(line, true), None, waits),
             _ => (None, None, waits),
         };
         let chain = chain.unwrap_or_else(|| of.begin(now));
@@ -338,7 +338,7 @@ impl Simulation {
                 timeline.taken(receiver, message, now);
             }
             if let Some(under) = of.messages.remove(message.flight) {
-                of.contends_no_more(under.contends, now);
+                of.end_contention(under.contends, now);
                 let kind = Some(message.kind.0);
                 let chain = of.go_on(under.chain, now, Step::LineAtCache, kind);
                 of.because(event, chain, under.forward);
@@ -366,7 +366,7 @@ impl Simulation {
             let chain = of.go_on(chain, chain.end + waits, Step::MemoryBusy, None);
             let chain = of.go_on(chain, end, Step::Memory, None);
             let chain = of.go_on(chain, end + back, Step::Path, None);
-            of.operated = Some((event, chain));
+            of.last_operation = Some((event, chain));
             for &(what, place, time) in alone.uses() {
                 *of.memory.entry((number, what, place)).or_default() += time;
             }
@@ -382,7 +382,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        if let Some((_, chain)) = of.operated.filter(|(its, _)| *its == event) {
+        if let Some((_, chain)) = of.last_operation.filter(|(its, _)| *its == event) {
             of.operation(line, write, chain);
             of.slots[unit][usize::from(write)] += chain.end - now;
         }
@@ -424,7 +424,7 @@ impl Simulation {
         let Some(begun) = of.accesses.remove(index) else {
             return;
         };
-        of.contends_no_more(begun.contends, now);
+        of.end_contention(begun.contends, now);
         let counts = matches!(
             access.purpose,
             Purpose::Core | Purpose::Atomic | Purpose::Port

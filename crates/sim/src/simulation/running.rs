@@ -43,10 +43,10 @@ pub fn run_while(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     if setup.below.is_some() {
-        return Levels::to_end(setup, go_on).map(|levels| levels.statistics());
+        return Levels::run_to_completion(setup, go_on).map(|levels| levels.statistics());
     }
     if setup.host.is_some() {
-        return Spaces::to_end(setup, go_on).map(|spaces| spaces.statistics());
+        return Spaces::run_to_completion(setup, go_on).map(|spaces| spaces.statistics());
     }
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
@@ -74,7 +74,7 @@ pub fn explain_while(
     };
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut statistics = simulation.statistics();
-    simulation.add_noted(&mut statistics);
+    simulation.add_breakdown(&mut statistics);
     Ok(statistics)
 }
 
@@ -95,7 +95,7 @@ pub fn draw_while(
     no_host(filter.side)?;
     let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter, None))?;
     let mut statistics = simulation.statistics();
-    simulation.add_noted(&mut statistics);
+    simulation.add_breakdown(&mut statistics);
     Ok(statistics)
 }
 
@@ -108,10 +108,10 @@ pub fn play_while(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
     if setup.below.is_some() {
-        return Levels::to_end(setup, go_on).map(|levels| levels.performance(setup));
+        return Levels::run_to_completion(setup, go_on).map(|levels| levels.performance(setup));
     }
     if setup.host.is_some() {
-        return Spaces::to_end(setup, go_on).map(|spaces| spaces.performance(setup));
+        return Spaces::run_to_completion(setup, go_on).map(|spaces| spaces.performance(setup));
     }
     run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
 }
@@ -152,7 +152,7 @@ pub fn play_watched(
     };
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut performance = simulation.performance(setup);
-    simulation.add_noted(&mut performance.statistics);
+    simulation.add_breakdown(&mut performance.statistics);
     Ok(performance)
 }
 

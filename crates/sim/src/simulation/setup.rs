@@ -8,7 +8,7 @@ use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::remotes::KindId;
 
 /// Factory of clocked homes after reset; returns the reason if none can be created.
-pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
+pub type ClockedHomeFactory = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
 
 /// Complete configuration of a run.
 #[derive(Clone)]
@@ -26,11 +26,11 @@ pub struct Setup {
     /// Workload of the device behind the home.
     pub device: DeviceWorkload,
     /// Factory of a clocked home, which replaces the platform's units.
-    pub clocked: Option<MakeHome>,
+    pub clocked: Option<ClockedHomeFactory>,
     /// An application and threads, which replace the accesses of `workload`, and `device`.
     pub play: Option<Play>,
     /// Lower level of caches, one for each cache, if there are two levels. Cores are then in front of the lower caches.
-    pub below: Option<Box<Lower>>,
+    pub below: Option<Box<LowerLevelSetup>>,
     /// The host's memory, if it is a separate space besides the device's lines.
     pub host: Option<Box<HostSpace>>,
     /// Seed of all random choices.
@@ -44,7 +44,7 @@ static IDLE: Workload = Workload::idle();
 
 /// The lower of two levels of caches. Each cache of the upper level has its own.
 #[derive(Clone)]
-pub struct Lower {
+pub struct LowerLevelSetup {
     /// Protocol of the lower caches.
     pub protocol: Protocol,
     /// Controller of the home in front of each cache of the upper level.
@@ -151,7 +151,7 @@ impl Setup {
             return Ok(Setup::with_threads(protocol, home, platform, scenario));
         }
         if let Home::Controller(home) = &protocol.home {
-            if scenario.hears_changes() {
+            if scenario.observes_changes() {
                 return Err(NoScenario::Written(protocol.name));
             }
             let home = home.clone();
@@ -274,7 +274,7 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
         "cores",
         workload.cores.into(),
         1,
-        Platform::MOST_AGENTS.into(),
+        Platform::MAX_AGENTS.into(),
     )?;
     if remotes == 0 {
         return Err("there are cores before caching agents of which the machine has none".into());
@@ -311,7 +311,7 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     let platform = &setup.platform;
     let bare = cores(&platform.cores) && platform.agents.iter().all(|of| cores(&of.cores));
     let mut all = std::iter::once(&setup.workload).chain(&setup.others);
-    if !bare || all.any(|of| of.outstanding > 1 || of.prefetch > 0 || of.write_hints > 0) {
+    if !bare || all.any(|of| of.outstanding > 1 || of.prefetch > 0 || of.write_prefetches > 0) {
         return Err(format!(
             "{name} has {what}; its cores make one access after the other: one outstanding, no hints, `cores.write_buffer` and `cores.l1` of 0B"
         ));
@@ -433,12 +433,12 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         "remotes",
         platform.remotes.into(),
         1,
-        Platform::MOST_AGENTS.into(),
+        Platform::MAX_AGENTS.into(),
     )?;
     let remotes = platform.kinds(&setup.protocol)?;
     let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
     if setup.others.is_empty() && setup.host.is_none() {
-        let most = Platform::MOST_AGENTS.into();
+        let most = Platform::MAX_AGENTS.into();
         within("cores", setup.workload.cores.into(), 1, most)?;
     }
     for (of_kind, workload) in kinds.zip(setup.workloads()) {
@@ -466,7 +466,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         "lines of memory",
         platform.lines.into(),
         1,
-        Platform::MOST_LINES,
+        Platform::MAX_LINES,
     )?;
     let line_bytes = setup.protocol.line_bytes;
     platform.cores.check("", line_bytes)?;

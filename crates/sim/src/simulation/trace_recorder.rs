@@ -7,8 +7,8 @@ use cohkit_base::sequence::Step;
 impl Simulation {
     /// Records every event on the traced line, or on all lines if they share state.
     pub(crate) fn tells_everything(&mut self, protocol: &Protocol) {
-        self.trace = Some(Trace::of_everything());
-        self.traces_all = protocol.has_in_common().is_some();
+        self.trace = Some(Trace::recording_all());
+        self.traces_all = protocol.line_coupling().is_some();
     }
 
     /// True if steps of this line are recorded.
@@ -93,7 +93,7 @@ impl Simulation {
         self.agent_names.get_or_init(|| {
             let mut remotes = match &self.above {
                 Some(above) => self.lifelines_below(above.cache),
-                None => self.own_lifelines(),
+                None => self.local_lifelines(),
             };
             let homes = remotes.split_off(usize::from(self.groups.caches()));
             AgentNames { remotes, homes }

@@ -56,7 +56,7 @@ mod field {
 }
 
 /// Maximum initial capacity of a buffer that is not streamed, in bytes.
-const MOVED: usize = 128 << 20;
+const MAX_INITIAL_CAPACITY: usize = 128 << 20;
 
 /// Size of a streamed piece, in bytes.
 const PIECE: usize = 256 << 10;
@@ -210,27 +210,27 @@ impl Short<'_> {
 }
 
 /// Time spent in equal intervals, which are doubled as the run continues.
-pub struct Stretches {
+pub struct IntervalTotals {
     width: Time,
     spent: Vec<Time>,
 }
 
 /// Maximum number of intervals.
-const STRETCHES: usize = 1 << 10;
+const MAX_INTERVALS: usize = 1 << 10;
 
-impl Default for Stretches {
-    fn default() -> Stretches {
-        Stretches {
+impl Default for IntervalTotals {
+    fn default() -> IntervalTotals {
+        IntervalTotals {
             width: 1 << 14,
             spent: Vec::new(),
         }
     }
 }
 
-impl Stretches {
+impl IntervalTotals {
     /// Adds the time from `begin` to `end`.
     pub fn add(&mut self, begin: Time, end: Time) {
-        while end / self.width >= STRETCHES as u64 {
+        while end / self.width >= MAX_INTERVALS as u64 {
             let pairs = self.spent.chunks(2);
             self.spent = pairs.map(|pair| pair.iter().sum()).collect();
             self.width *= 2;
@@ -276,7 +276,7 @@ impl Writer {
         // Unused capacity takes no memory, and a buffer that never moves is never copied.
         let (piece, room) = match filter.pieces {
             Some(_) => (PIECE, PIECE + SHORT),
-            None => (usize::MAX, filter.bytes.min(MOVED)),
+            None => (usize::MAX, filter.bytes.min(MAX_INITIAL_CAPACITY)),
         };
         let mut writer = Writer {
             out: Bytes(Vec::with_capacity(room)),
@@ -424,7 +424,7 @@ impl Writer {
     pub fn counter(
         &mut self,
         (name, unit, factor): (&str, &str, f64),
-        stretches: &Stretches,
+        stretches: &IntervalTotals,
         window: &Range<Time>,
         all: u64,
     ) {
@@ -493,7 +493,7 @@ mod tests {
     /// In runs of any length, each time is in exactly one interval.
     #[test]
     fn each_time_is_in_exactly_one_interval() {
-        let mut stretches = Stretches::default();
+        let mut stretches = IntervalTotals::default();
         let mut sum = 0;
         for number in 0..3_000 {
             let (begin, long) = (number * 70_000, 1 + number * 37);
@@ -501,7 +501,7 @@ mod tests {
             sum += long;
         }
         assert_eq!(stretches.spent.iter().sum::<Time>(), sum);
-        assert!(stretches.spent.len() <= STRETCHES);
+        assert!(stretches.spent.len() <= MAX_INTERVALS);
         assert!(stretches.width > 1 << 14);
     }
 }

@@ -82,7 +82,7 @@ pub fn permitted(mut setup: Setup) -> Setup {
         (
             workload.outstanding,
             workload.prefetch,
-            workload.write_hints,
+            workload.write_prefetches,
         ) = (1, 0, 0);
     }
     setup
@@ -118,7 +118,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         cores: 2 * u32::from(remotes),
         outstanding: 3,
         prefetch: 0,
-        write_hints: 100,
+        write_prefetches: 100,
     };
     let more = [Access::Acquire, Access::Atomic, Access::Acquired].into_iter();
     let has = |access: &Access| {

@@ -259,7 +259,7 @@ fn combined_applications_see_only_their_own_words() {
         let mut setup = probes(seed, 1, 0);
         let play = setup.play.as_mut().unwrap();
         let both = vec![play.scenario.clone(), play.scenario.clone()];
-        play.scenario = Arc::new(Several::new(both).unwrap());
+        play.scenario = Arc::new(CombinedScenario::new(both).unwrap());
         setup.workload.cores = 2;
         let played = plays("combined_applications_see_only", &setup);
         assert_eq!(get(&played, "translation_faults"), 18.0);

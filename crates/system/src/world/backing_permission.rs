@@ -22,7 +22,7 @@ use crate::hierarchy;
 impl System<'_> {
     /// The same system with backing permission from an abstract outer level.
     #[must_use]
-    pub fn lend(mut self) -> Self {
+    pub fn with_backing_permission(mut self) -> Self {
         let messages = self.protocol.message_ids();
         let needs = messages.map(|message| hierarchy::needs(self.protocol, message));
         self.lent = Some(needs.collect());
@@ -53,7 +53,11 @@ impl<D: Data> World<D> {
     }
 
     /// The backing permissions that may be granted next, and those to which it may fall.
-    pub(super) fn lending(&self, system: &System, line: u8) -> (Vec<Right>, Vec<Right>) {
+    pub(super) fn next_backing_permissions(
+        &self,
+        system: &System,
+        line: u8,
+    ) -> (Vec<Right>, Vec<Right>) {
         let place = &self.lines[usize::from(line)];
         let all = [Right::None, Right::Read, Right::Write];
         let (more, less) = all
@@ -68,16 +72,17 @@ impl<D: Data> World<D> {
             Lock::Held(_) => Some(Right::Read),
             Lock::Open | Lock::GivenBack => None,
         };
-        let lets = |right: &Right| locked.is_some_and(|locked| hierarchy::lets(locked, *right));
+        let lock_permits =
+            |right: &Right| locked.is_some_and(|locked| hierarchy::lock_permits(locked, *right));
         let less = less
             .into_iter()
-            .filter(|right| *right < place.lent && lets(right));
+            .filter(|right| *right < place.lent && lock_permits(right));
         (more, less.collect())
     }
 
     /// True if the device may request a local operation. An outer level does so only to revoke permission, one
     /// operation at a time.
-    pub(super) fn may_ask(&self, system: &System, line: u8, local: u8) -> bool {
+    pub(super) fn may_request(&self, system: &System, line: u8, local: u8) -> bool {
         let place = &self.lines[usize::from(line)];
         let about = &system.home.locals[usize::from(local)];
         let free = place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open;
@@ -85,7 +90,7 @@ impl<D: Data> World<D> {
     }
 
     /// Sets the backing permission.
-    pub(super) fn lends(&mut self, system: &System, line: u8, right: Right) {
+    pub(super) fn set_backing_permission(&mut self, system: &System, line: u8, right: Right) {
         let had = self.lines[usize::from(line)].lent;
         let last = self.data.initial(line);
         let place = self.line(line);
@@ -95,11 +100,11 @@ impl<D: Data> World<D> {
             (Right::None, _) => place.memory = last,
             _ => {}
         }
-        self.lent_writes(system, line);
+        self.set_memory_writes(system, line);
     }
 
     /// Sets the variable `memory writes`, which the guards of the home read.
-    pub(super) fn lent_writes(&mut self, system: &System, line: u8) {
+    pub(super) fn set_memory_writes(&mut self, system: &System, line: u8) {
         if let Some(slot) = system.home_machine().memory_writes() {
             let place = self.line(line);
             place.home.slots[slot] = u16::from(place.lent == Right::Write);
@@ -107,8 +112,8 @@ impl<D: Data> World<D> {
     }
 
     /// Records a write of others to a line without permission. Returns false if that changes nothing.
-    pub(super) fn others_write(&mut self, system: &System, line: u8) -> bool {
-        if !self.another_is_current(system, line, None) {
+    pub(super) fn record_external_write(&mut self, system: &System, line: u8) -> bool {
+        if !self.has_other_current_copy(system, line, None) {
             return false;
         }
         let (none, what) = (D::Copy::default(), D::Write::default());
@@ -120,15 +125,16 @@ impl<D: Data> World<D> {
     pub(super) fn may_write(&self, line: u8) -> Result<(), Violation> {
         match self.lines[usize::from(line)].lent {
             Right::Write => Ok(()),
-            _ => Err(Violation::new("inclusion", WRITES_UNLENT)),
+            _ => Err(Violation::new("inclusion", WRITE_WITHOUT_PERMISSION)),
         }
     }
 }
 
 /// Violation: a home writes its memory without write permission.
-pub const WRITES_UNLENT: &str = "the home writes memory that is not lent to be written";
+pub const WRITE_WITHOUT_PERMISSION: &str = "the home writes memory that is not lent to be written";
 /// Violation: a remote has more permission than the home has to its memory.
-pub const MORE_THAN_LENT: &str = "a remote has a right to a line that is not lent so far";
+pub const EXCEEDS_BACKING_PERMISSION: &str =
+    "a remote has a right to a line that is not lent so far";
 
 #[cfg(test)]
 mod tests {
@@ -143,7 +149,7 @@ mod tests {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
         let protocol = parse(text).expect("it ships");
         let home = construct::home(&protocol, 2).expect("a home");
-        let mut system = System::new(&protocol, &home, 2u16, 1, 7).lend();
+        let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
         leave_out(&mut system);
         match explore(&system, World::<Current>::new(&system), 50_000) {
             Found::Safe { lost: None, .. } => None,

@@ -13,18 +13,21 @@ impl<D: Data> World<D> {
     /// The first violated property.
     pub fn claims(&self, system: &System) -> Result<(), Violation> {
         for (number, line) in (0..).zip(&self.lines) {
-            self.of_line(system, number, line)?;
+            self.check_line(system, number, line)?;
         }
         Ok(())
     }
 
-    fn of_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
+    fn check_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         if system.facts.coherent {
             self.coherent(system, number, line)?;
         }
         let mut rights = line.remotes.iter().map(|r| system.right(&r.configuration));
         if rights.any(|right| right > line.lent) {
-            return Err(Violation::new("inclusion", super::MORE_THAN_LENT));
+            return Err(Violation::new(
+                "inclusion",
+                super::EXCEEDS_BACKING_PERMISSION,
+            ));
         }
         for invariant in &system.protocol.invariants {
             if !self.claim(&invariant.holds, number) {
@@ -32,7 +35,7 @@ impl<D: Data> World<D> {
             }
         }
         for remote in 0..system.remotes {
-            let its = |flight: &&super::Flight<D>| {
+            let its = |flight: &&super::InFlightMessage<D>| {
                 flight.line == number && [flight.from, flight.to].contains(&Some(remote))
             };
             let in_flight = self.network.flights().filter(its).count();

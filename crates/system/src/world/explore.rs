@@ -8,7 +8,7 @@ use crate::data::Data;
 use std::hash::{BuildHasher, Hash};
 
 /// A state of a fixed transition system.
-pub trait Explored<S>: Clone + Eq + Hash {
+pub trait SearchState<S>: Clone + Eq + Hash {
     /// A step between states.
     type Step: Copy + std::fmt::Debug;
 
@@ -30,7 +30,7 @@ pub trait Explored<S>: Clone + Eq + Hash {
     fn quiescent(&self, system: &S) -> bool;
 }
 
-impl<'p, D: Data> Explored<System<'p>> for World<D> {
+impl<'p, D: Data> SearchState<System<'p>> for World<D> {
     type Step = Step;
 
     fn steps(&self, system: &System<'p>) -> Vec<Step> {
@@ -119,7 +119,7 @@ impl<W: Eq + Hash, S: Copy> Visited<W, S> {
 }
 
 /// Explores from `begin`, and stops when more than `most` states are found.
-pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
+pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
     let mut met = Visited {
         worlds: Vec::new(),
         last: FxHashMap::default(),

@@ -21,7 +21,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Right;
 
-use super::explore::Explored;
+use super::explore::SearchState;
 use super::{CompletedAccess, Lock, Step, System, World, Wrong};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
@@ -37,8 +37,8 @@ pub struct Shared {
 impl Data for Shared {
     type Copy = bool;
     type Write = ();
-    const KEEPS: bool = false;
-    const AGES: bool = true;
+    const KEEPS_VALUES: bool = false;
+    const TRACKS_STALENESS: bool = true;
 
     fn new(_lines: u8) -> Shared {
         Shared { wrote: false }
@@ -57,7 +57,7 @@ impl Data for Shared {
         *on || extent == Extent::Whole
     }
 
-    fn aged(_copy: &bool) -> bool {
+    fn mark_stale(_copy: &bool) -> bool {
         false
     }
 
@@ -128,13 +128,13 @@ impl<D: Data> Clusters<D> {
     }
 
     /// The same state with permuted outer caches, and with permuted caches below each of them.
-    pub fn renamed(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters<D> {
+    pub fn permuted(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters<D> {
         let mut after = Clusters {
-            outer: self.outer.renamed(&levels.outer, above),
+            outer: self.outer.permuted(&levels.outer, above),
             inner: self.inner.clone(),
         };
         for ((inner, &number), below) in self.inner.iter().zip(above).zip(below) {
-            after.inner[usize::from(number)] = inner.renamed(&levels.inner, below);
+            after.inner[usize::from(number)] = inner.permuted(&levels.inner, below);
         }
         after
     }
@@ -164,7 +164,13 @@ impl<D: Data> Clusters<D> {
 
     /// Permission that an outer step from `self` to `after` leaves to the outer cache whose row it runs, if it lowers
     /// it. A row that sends the line on leaves at most read permission.
-    fn lowers(&self, levels: &Levels, number: u8, line: u8, after: &Clusters<D>) -> Option<Right> {
+    fn lowered_permission(
+        &self,
+        levels: &Levels,
+        number: u8,
+        line: u8,
+        after: &Clusters<D>,
+    ) -> Option<Right> {
         let (before, left) = (
             levels.right(self, number, line),
             levels.right(after, number, line),
@@ -172,14 +178,14 @@ impl<D: Data> Clusters<D> {
         let sent = after.outer.network.flights().filter(|flight| {
             flight.from == Some(number)
                 && flight.line == line
-                && matches!(flight.carried, super::Carried::Line(_))
+                && matches!(flight.carried, super::Payload::Line(_))
         });
         let had = self.outer.network.flights().filter(|flight| {
             flight.from == Some(number)
                 && flight.line == line
-                && matches!(flight.carried, super::Carried::Line(_))
+                && matches!(flight.carried, super::Payload::Line(_))
         });
-        hierarchy::lowers(before, left, sent.count() > had.count())
+        hierarchy::lowered_permission(before, left, sent.count() > had.count())
     }
 
     /// True if the outer level has requested no local operation of the line, and holds no lock on it.
@@ -191,8 +197,8 @@ impl<D: Data> Clusters<D> {
     /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
     fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
-            Lock::Held(Right::Write) => hierarchy::lets(Right::None, right),
-            Lock::Held(_) => hierarchy::lets(Right::Read, right),
+            Lock::Held(Right::Write) => hierarchy::lock_permits(Right::None, right),
+            Lock::Held(_) => hierarchy::lock_permits(Right::Read, right),
             Lock::Open | Lock::GivenBack => false,
         }
     }
@@ -242,7 +248,7 @@ impl<D: Data> Clusters<D> {
         if !after.outer_step(levels, step)? {
             return Ok(false);
         }
-        match self.lowers(levels, number, line, &after) {
+        match self.lowered_permission(levels, number, line, &after) {
             Some(right) if !self.locked_for(number, line, right) => return Ok(false),
             _ => {}
         }
@@ -256,23 +262,30 @@ impl<D: Data> Clusters<D> {
         let evicts = [Access::Evict, Access::Demote, Access::Clean];
         let evicts = evicts.map(|access| Step::Access(line, number, access));
         let mut steps = evicts.into_iter();
-        steps.any(|step| self.takes_to(levels, number, line, to, step))
-            || self.called_back(levels, number, line, to)
+        steps.any(|step| self.lowers_outer_to(levels, number, line, to, step))
+            || self.is_recalled_by_message(levels, number, line, to)
     }
 
     /// Like [`Self::recalled`], for messages only.
-    fn called_back(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+    fn is_recalled_by_message(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
         let arrivals = self.outer.network.arrivals(levels.outer.protocol);
         let mut steps = arrivals.map(Step::Arrives);
-        steps.any(|step| self.takes_to(levels, number, line, to, step))
+        steps.any(|step| self.lowers_outer_to(levels, number, line, to, step))
     }
 
     /// True if an outer step lowers the permission of an outer cache to `to`.
-    fn takes_to(&self, levels: &Levels, number: u8, line: u8, to: Right, step: Step) -> bool {
+    fn lowers_outer_to(
+        &self,
+        levels: &Levels,
+        number: u8,
+        line: u8,
+        to: Right,
+        step: Step,
+    ) -> bool {
         let mut after = self.clone();
         self.at(step) == Some((number, line))
             && after.outer_step(levels, step) == Ok(true)
-            && self.lowers(levels, number, line, &after) == Some(to)
+            && self.lowered_permission(levels, number, line, &after) == Some(to)
     }
 
     /// True if a cache of either level evicts on its own initiative. An outer cache does so when it requests the lock
@@ -281,7 +294,7 @@ impl<D: Data> Clusters<D> {
         match step {
             LevelStep::Inner(number, Step::Asks(line, local)) => {
                 let to = levels.inner.home.locals[usize::from(local)].ensures;
-                !self.called_back(levels, number, line, to)
+                !self.is_recalled_by_message(levels, number, line, to)
             }
             LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
             LevelStep::Outer(Step::Access(line, number, _)) => self.free(number, line),
@@ -298,11 +311,11 @@ impl<D: Data> Clusters<D> {
         step: Step,
         ended: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(bool, Option<u8>), Wrong> {
-        const WAITS: (bool, Option<u8>) = (false, None);
+        const BLOCKED: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
         match step {
             // The outer level acts as the device: it revokes permission, and writes nothing itself.
-            Step::Writes(_) => return Ok(WAITS),
+            Step::Writes(_) => return Ok(BLOCKED),
             Step::Asks(line, local) => {
                 let about = &levels.inner.home.locals[usize::from(local)];
                 let to = about.ensures;
@@ -310,7 +323,7 @@ impl<D: Data> Clusters<D> {
                     || !self.free(number, line)
                     || !self.recalled(levels, number, line, to)
                 {
-                    return Ok(WAITS);
+                    return Ok(BLOCKED);
                 }
             }
             Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
@@ -320,7 +333,7 @@ impl<D: Data> Clusters<D> {
                     flight.to.is_none() && needs > levels.right(self, number, flight.line)
                 });
                 if waits {
-                    return Ok(WAITS);
+                    return Ok(BLOCKED);
                 }
             }
             _ => {}
@@ -332,7 +345,7 @@ impl<D: Data> Clusters<D> {
             }
             _ => 0,
         };
-        let take = |world: &mut World<D>| world.take_and_tell(&levels.inner, step, ended);
+        let take = |world: &mut World<D>| world.take_recording(&levels.inner, step, ended);
         self.below(levels, number, line, take)
     }
 
@@ -380,13 +393,13 @@ impl<D: Data> Clusters<D> {
     }
 
     /// Propagates a write below an outer cache: copies elsewhere become stale, and all systems record the written data.
-    fn spread(&mut self, levels: &Levels, number: u8, line: u8) {
+    fn propagate_write(&mut self, levels: &Levels, number: u8, line: u8) {
         let data = self.inner[usize::from(number)].data.clone();
         for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
             inner.age(&levels.inner, line, true);
             inner.data.clone_from(&data);
         }
-        if D::KEEPS {
+        if D::KEEPS_VALUES {
             self.outer.data = data;
         }
     }
@@ -408,7 +421,7 @@ impl<D: Data> Clusters<D> {
             |world: &mut World<D>| world.begin(&levels.inner, (line, remote), access, what, ended);
         let (taken, wrote) = self.below(levels, number, line, begin)?;
         if let Some(line) = wrote {
-            self.spread(levels, number, line);
+            self.propagate_write(levels, number, line);
         }
         Ok(taken)
     }
@@ -418,7 +431,7 @@ impl<D: Data> Clusters<D> {
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
-    pub fn take_and_tell(
+    pub fn take_recording(
         &mut self,
         levels: &Levels,
         step: LevelStep,
@@ -429,7 +442,7 @@ impl<D: Data> Clusters<D> {
             LevelStep::Inner(number, step) => {
                 let (taken, wrote) = self.take_inner(levels, number, step, ended)?;
                 if let Some(line) = wrote {
-                    self.spread(levels, number, line);
+                    self.propagate_write(levels, number, line);
                 }
                 Ok(taken)
             }
@@ -452,7 +465,7 @@ impl<D: Data> Clusters<D> {
         }
         let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
         place.copy = copy;
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event: Event::Access(Access::Store),
             sender: None,
@@ -461,7 +474,7 @@ impl<D: Data> Clusters<D> {
         };
         let mut tables = &levels.outer.protocol.remote;
         let machine = levels.outer.remote_machine();
-        match machine.step(&mut place.configuration, occasion, &mut tables) {
+        match machine.step(&mut place.configuration, trigger, &mut tables) {
             Ok(Outcome::Taken { acts, .. }) if acts.is_empty() => Ok(()),
             // Without a row, a store in a state with write permission is performed in place.
             Ok(Outcome::Unexpected) => Ok(()),
@@ -473,7 +486,7 @@ impl<D: Data> Clusters<D> {
     }
 }
 
-impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
+impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
     type Step = LevelStep;
 
     fn steps(&self, levels: &Levels<'p>) -> Vec<LevelStep> {
@@ -487,7 +500,7 @@ impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
     }
 
     fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, Wrong> {
-        self.take_and_tell(levels, step, &mut Vec::new())
+        self.take_recording(levels, step, &mut Vec::new())
     }
 
     fn spontaneous(step: LevelStep) -> bool {

@@ -28,11 +28,11 @@ use crate::data::Data;
 use crate::plan::{Plan, ProtocolFacts};
 use crate::stores::{AtomicRead, Stores, Ticket};
 
-pub use backing_permission::{MORE_THAN_LENT, WRITES_UNLENT};
+pub use backing_permission::{EXCEEDS_BACKING_PERMISSION, WRITE_WITHOUT_PERMISSION};
 pub use copy_on_write::CopyOnWrite;
-pub use explore::{explore, Explored, Found};
+pub use explore::{explore, Found, SearchState};
 pub use levels::{Clusters, LevelStep, Levels};
-pub use network::{Arrival, Carried, End, Flight, Network, Order};
+pub use network::{Arrival, Endpoint, InFlightMessage, Network, Order, Payload};
 pub use product_search::{explore_levels, Search};
 pub use steps::{CompletedAccess, Step};
 
@@ -52,7 +52,7 @@ pub struct System<'p> {
     /// per line in one order.
     pub room: u16,
     /// True if the device may request its next local operation before the accepted one is acknowledged.
-    pub ask_ahead: bool,
+    pub overlaps_requests: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
     lent: Option<Vec<Right>>,
     facts: ProtocolFacts,
@@ -81,7 +81,7 @@ impl<'p> System<'p> {
             of_each,
             lines,
             room,
-            ask_ahead: true,
+            overlaps_requests: true,
             lent: None,
             plans: [
                 Plan::of(&protocol.remote, Some(&facts.accesses)),
@@ -271,7 +271,7 @@ impl<D: Data> World<D> {
             network: Network::new(),
             data,
         };
-        (0..system.lines).for_each(|line| world.lent_writes(system, line));
+        (0..system.lines).for_each(|line| world.set_memory_writes(system, line));
         world
     }
 
@@ -297,7 +297,7 @@ impl<D: Data> World<D> {
     /// True if a copy of the line other than that of the agent `own` (`None`: memory) is current. Only then does a
     /// write by this agent change the state. Always false without the coherence guarantee: stale copies are allowed
     /// there, and their age is not recorded.
-    fn another_is_current(&self, system: &System, line: u8, own: Option<u8>) -> bool {
+    fn has_other_current_copy(&self, system: &System, line: u8, own: Option<u8>) -> bool {
         if !system.facts.coherent {
             return false;
         }
@@ -314,7 +314,7 @@ impl<D: Data> World<D> {
             || remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
             || own.is_some() && current(&place.memory)
             || slot
-            || flights.any(|flight| matches!(&flight.carried, Carried::Line(copy) if current(copy)))
+            || flights.any(|flight| matches!(&flight.carried, Payload::Line(copy) if current(copy)))
     }
 
     /// Records that a write makes all copies of a line stale. `memory_too` is false for a partial write in memory.
@@ -322,25 +322,25 @@ impl<D: Data> World<D> {
         if !system.facts.coherent {
             return;
         }
-        self.outdate_answers(line);
-        if !D::AGES {
+        self.mark_responses_stale(line);
+        if !D::TRACKS_STALENESS {
             return;
         }
         let place = &mut self.lines[usize::from(line)];
         for remote in &mut place.remotes {
-            remote.copy = D::aged(&remote.copy);
+            remote.copy = D::mark_stale(&remote.copy);
         }
         if memory_too {
-            place.memory = D::aged(&place.memory);
+            place.memory = D::mark_stale(&place.memory);
         }
         if let Operation::Sampled(copy) | Operation::Write(copy) = &mut place.operation {
-            *copy = D::aged(copy);
+            *copy = D::mark_stale(copy);
         }
-        self.network.change(line, D::aged);
+        self.network.change(line, D::mark_stale);
     }
 
     /// Records that a store to the line is performed: the copies that atomic accesses have read before are outdated.
-    fn outdate_answers(&mut self, line: u8) {
+    fn mark_responses_stale(&mut self, line: u8) {
         let last = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
         let place = &mut self.lines[usize::from(line)];
         if place.remotes.iter().any(last) {

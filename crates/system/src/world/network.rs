@@ -8,11 +8,11 @@ use crate::data::Data;
 use crate::stores::Ticket;
 
 /// An endpoint of a message: a remote by its number, or `None` for the home.
-pub type End = Option<u8>;
+pub type Endpoint = Option<u8>;
 
 /// Data of a message.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Carried<D: Data> {
+pub enum Payload<D: Data> {
     /// No data.
     Nothing,
     /// A copy of the line.
@@ -23,15 +23,15 @@ pub enum Carried<D: Data> {
 
 /// A message in flight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Flight<D: Data> {
+pub struct InFlightMessage<D: Data> {
     /// The line. A message about no line has the number of its home here.
     pub line: u8,
     /// Message type.
     pub message: MessageId,
     /// Sender.
-    pub from: End,
+    pub from: Endpoint,
     /// Receiver.
-    pub to: End,
+    pub to: Endpoint,
     /// Number of the sending home, for an ordered message between homes; otherwise 0.
     pub home: u8,
     /// Field values.
@@ -41,19 +41,19 @@ pub struct Flight<D: Data> {
     /// True if the message is at the head of the input queue of its network and stalls all others there.
     pub first: bool,
     /// Data.
-    pub carried: Carried<D>,
+    pub carried: Payload<D>,
 }
 
 /// Key of an order: its index in the protocol, sender, receiver, and scope. The scope is a line, all lines (`None`), or
 /// with several homes the lines of one home. Between homes it is a pair of numbers in one: the sender's times the
 /// number of homes, plus the receiver's.
-pub type Order = (usize, End, End, Option<u8>);
+pub type Order = (usize, Endpoint, Endpoint, Option<u8>);
 
 /// The key of a message's order, if its channel is ordered.
 pub fn order_of(
     protocol: &Protocol,
     message: MessageId,
-    (from, to): (End, End),
+    (from, to): (Endpoint, Endpoint),
     (line, home): (u8, u8),
 ) -> Option<Order> {
     let order = protocol.order_of(protocol.message(message).channel)?;
@@ -78,7 +78,7 @@ pub enum Arrival {
 
 /// The input queue of a network at a receiver: index of the network's order, receiver, and the home's number (0 at a
 /// remote).
-type Input = (usize, End, u8);
+type Input = (usize, Endpoint, u8);
 
 /// The input queue that messages of an order enter, if the order is that of a network.
 fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
@@ -94,9 +94,9 @@ fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<D: Data> {
     /// Messages of channels without an order, sorted. Equal messages are interchangeable.
-    unordered: Vec<CopyOnWrite<Flight<D>>>,
+    unordered: Vec<CopyOnWrite<InFlightMessage<D>>>,
     /// Queue of each order, oldest message first. Empty queues are removed.
-    ordered: BTreeMap<Order, Vec<CopyOnWrite<Flight<D>>>>,
+    ordered: BTreeMap<Order, Vec<CopyOnWrite<InFlightMessage<D>>>>,
 }
 
 impl<D: Data> Network<D> {
@@ -109,12 +109,12 @@ impl<D: Data> Network<D> {
     }
 
     /// All messages: those without an order, then the queues of the orders.
-    pub fn flights(&self) -> impl Iterator<Item = &Flight<D>> {
+    pub fn flights(&self) -> impl Iterator<Item = &InFlightMessage<D>> {
         self.shared().map(|flight| &**flight)
     }
 
     /// All messages, with the shared parts in which states hold them.
-    pub fn shared(&self) -> impl Iterator<Item = &CopyOnWrite<Flight<D>>> {
+    pub fn shared(&self) -> impl Iterator<Item = &CopyOnWrite<InFlightMessage<D>>> {
         self.unordered.iter().chain(self.ordered.values().flatten())
     }
 
@@ -126,15 +126,15 @@ impl<D: Data> Network<D> {
     /// Messages that may arrive next. Equal messages are listed once.
     pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
-        let first = |&(place, flight): &(usize, &CopyOnWrite<Flight<D>>)| {
+        let first = |&(place, flight): &(usize, &CopyOnWrite<InFlightMessage<D>>)| {
             (place == 0 || self.unordered[place - 1] != *flight)
-                && !self.waits_behind(protocol, flight)
+                && !self.must_wait(protocol, flight)
         };
         let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
         let orders = self.ordered.keys().copied();
         let orders = orders.filter(|&order| match input_of(protocol, order) {
             Some(input) => self
-                .first_in(protocol, input)
+                .blocked_order(protocol, input)
                 .is_none_or(|first| first == order),
             None => true,
         });
@@ -142,7 +142,7 @@ impl<D: Data> Network<D> {
     }
 
     /// The order whose first message is marked as the head of an input queue.
-    fn first_in(&self, protocol: &Protocol, input: Input) -> Option<Order> {
+    fn blocked_order(&self, protocol: &Protocol, input: Input) -> Option<Order> {
         let mut waiting = self.ordered.iter().filter(|(_, flights)| flights[0].first);
         let found = waiting.find(|(&order, _)| input_of(protocol, order) == Some(input));
         found.map(|(&order, _)| order)
@@ -153,7 +153,7 @@ impl<D: Data> Network<D> {
         let orders = self.ordered.keys().copied();
         orders.filter(|&order| {
             let input = input_of(protocol, order);
-            input.is_some_and(|input| self.first_in(protocol, input).is_none())
+            input.is_some_and(|input| self.blocked_order(protocol, input).is_none())
         })
     }
 
@@ -177,16 +177,16 @@ impl<D: Data> Network<D> {
     }
 
     /// True if the message must stay behind others that are still in flight.
-    fn waits_behind(&self, protocol: &Protocol, flight: &Flight<D>) -> bool {
+    fn must_wait(&self, protocol: &Protocol, flight: &InFlightMessage<D>) -> bool {
         let earlier = protocol.stays_behind(flight.message);
-        let before = |other: &Flight<D>| {
+        let before = |other: &InFlightMessage<D>| {
             other.early && earlier.contains(&other.message) && along(flight, other)
         };
         !earlier.is_empty() && self.unordered.iter().any(|other| before(other))
     }
 
     /// The message of an arrival.
-    pub fn at(&self, arrival: Arrival) -> Option<&Flight<D>> {
+    pub fn at(&self, arrival: Arrival) -> Option<&InFlightMessage<D>> {
         match arrival {
             Arrival::Unordered(place) => self.unordered.get(place),
             Arrival::Ordered(order) => self.ordered.get(&order)?.first(),
@@ -212,21 +212,27 @@ impl<D: Data> Network<D> {
     }
 
     /// Adds a message, behind the others of its order.
-    pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
+    pub fn put(&mut self, protocol: &Protocol, flight: InFlightMessage<D>) {
         let earlier = protocol.stays_behind(flight.message);
         let ordered = protocol.order_of(protocol.message(flight.message).channel);
         if !earlier.is_empty() && ordered.is_none() {
-            let its = |other: &Flight<D>| earlier.contains(&other.message) && along(&flight, other);
+            let its = |other: &InFlightMessage<D>| {
+                earlier.contains(&other.message) && along(&flight, other)
+            };
             for other in self.unordered.iter_mut().filter(|other| its(other)) {
                 other.early = true;
             }
             self.unordered.sort_unstable();
         }
-        self.put_as_it_is(protocol, CopyOnWrite::new(flight));
+        self.insert_keeping_marks(protocol, CopyOnWrite::new(flight));
     }
 
-    /// Adds a message and keeps its mark [`Flight::early`], behind the others of its order.
-    pub fn put_as_it_is(&mut self, protocol: &Protocol, flight: CopyOnWrite<Flight<D>>) {
+    /// Adds a message and keeps its mark [`InFlightMessage::early`], behind the others of its order.
+    pub fn insert_keeping_marks(
+        &mut self,
+        protocol: &Protocol,
+        flight: CopyOnWrite<InFlightMessage<D>>,
+    ) {
         let ends = (flight.from, flight.to);
         match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
             Some(order) => self.ordered.entry(order).or_default().push(flight),
@@ -243,8 +249,8 @@ impl<D: Data> Network<D> {
     }
 
     /// Number of unordered messages equal to this one except for their data.
-    pub fn alike(&self, flight: &Flight<D>) -> usize {
-        let same = |other: &&CopyOnWrite<Flight<D>>| {
+    pub fn alike(&self, flight: &InFlightMessage<D>) -> usize {
+        let same = |other: &&CopyOnWrite<InFlightMessage<D>>| {
             (other.line, other.message, other.from, other.to)
                 == (flight.line, flight.message, flight.from, flight.to)
                 && other.fields == flight.fields
@@ -260,12 +266,12 @@ impl<D: Data> Network<D> {
             .chain(self.ordered.values_mut().flatten());
         let mut changed = false;
         for flight in all.filter(|flight| (flight.line, flight.from) == (line, Some(from))) {
-            let Carried::Write(what, ticket) = &flight.carried else {
+            let Payload::Write(what, ticket) = &flight.carried else {
                 continue;
             };
             let next = change(*ticket);
             if next != *ticket {
-                flight.carried = Carried::Write(what.clone(), next);
+                flight.carried = Payload::Write(what.clone(), next);
                 changed = true;
             }
         }
@@ -281,10 +287,10 @@ impl<D: Data> Network<D> {
             .iter_mut()
             .chain(self.ordered.values_mut().flatten());
         for flight in all.filter(|flight| flight.line == line) {
-            if let Carried::Line(copy) = &flight.carried {
+            if let Payload::Line(copy) = &flight.carried {
                 let changed = change(copy);
                 if changed != *copy {
-                    flight.carried = Carried::Line(changed);
+                    flight.carried = Payload::Line(changed);
                 }
             }
         }
@@ -293,7 +299,7 @@ impl<D: Data> Network<D> {
 }
 
 /// True if two messages have the same line, sender and receiver.
-fn along<D: Data>(one: &Flight<D>, other: &Flight<D>) -> bool {
+fn along<D: Data>(one: &InFlightMessage<D>, other: &InFlightMessage<D>) -> bool {
     (one.line, one.from, one.to) == (other.line, other.from, other.to)
 }
 

@@ -5,7 +5,7 @@ use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::protocol::{Protocol, Type};
 use cohkit_protocol::terms::IndexDomain;
 
-use super::network::{Flight, Network};
+use super::network::{InFlightMessage, Network};
 use super::{CopyOnWrite, System, World};
 use crate::data::Data;
 
@@ -57,7 +57,7 @@ fn configuration(
 
 impl<D: Data> World<D> {
     /// The same state with permuted remotes. Remotes of one kind differ in their numbers only.
-    pub fn renamed(&self, system: &System, numbers: Numbers) -> World<D> {
+    pub fn permuted(&self, system: &System, numbers: Numbers) -> World<D> {
         let mut after = self.clone();
         for (line, before) in after.lines.iter_mut().zip(&self.lines) {
             line.home = configuration(system.home, system.home_machine(), &before.home, numbers);
@@ -79,17 +79,21 @@ impl<D: Data> World<D> {
         // The messages of one order stay together and keep their sequence, as they share sender and receiver.
         for flight in self.network.flights() {
             let flight = flight_of(system.protocol, flight, numbers);
-            (after.network).put_as_it_is(system.protocol, CopyOnWrite::new(flight));
+            (after.network).insert_keeping_marks(system.protocol, CopyOnWrite::new(flight));
         }
         after
     }
 }
 
-fn flight_of<D: Data>(protocol: &Protocol, flight: &Flight<D>, numbers: Numbers) -> Flight<D> {
+fn flight_of<D: Data>(
+    protocol: &Protocol,
+    flight: &InFlightMessage<D>,
+    numbers: Numbers,
+) -> InFlightMessage<D> {
     let end = |end: Option<u8>| end.map(|remote| numbers[usize::from(remote)]);
     let fields = &protocol.message(flight.message).fields;
     let fields = fields.iter().zip(&flight.fields);
-    Flight {
+    InFlightMessage {
         from: end(flight.from),
         to: end(flight.to),
         fields: fields

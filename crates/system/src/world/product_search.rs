@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-use super::explore::{Explored, Found};
+use super::explore::{Found, SearchState};
 use super::levels::{judge, rights, Clusters, LevelPermissions, LevelStep, Levels, Shared};
 use super::{System, World, Wrong};
 use crate::agent::Violation;
@@ -105,17 +105,17 @@ struct ProductSearch<'l, 'p> {
     /// Steps at an outer cache and below it, by outer state, inner state and the cache's number.
     at_cache: FxHashMap<(u32, u32, u8), Rc<Moves>>,
     /// Inner states after a write of a line below another outer cache.
-    aged: FxHashMap<(u32, u8), u32>,
+    mark_stale: FxHashMap<(u32, u8), u32>,
     /// Inner states with a different memory, by the bits of the lines that are current in it.
-    joined: FxHashMap<(u32, u8), u32>,
+    with_memory: FxHashMap<(u32, u8), u32>,
     /// Representative of each inner state under permutation of its caches.
     alike: FxHashMap<u32, u32>,
     /// Outer states with permuted caches, by the index of the permutation.
-    renamed: FxHashMap<(u32, u8), u32>,
+    permuted: FxHashMap<(u32, u8), u32>,
     /// Permutations of the outer caches, and of the caches below one of them.
     orders: [Vec<Vec<u8>>; 2],
     /// Placeholder for an inner state that a step does not read.
-    anyone: World<Shared>,
+    placeholder: World<Shared>,
 }
 
 /// All permutations of a system's remotes, the identity first. Only the identity if the remotes have several kinds or
@@ -147,17 +147,17 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             inner: Parts::new(),
             at_home: FxHashMap::default(),
             at_cache: FxHashMap::default(),
-            aged: FxHashMap::default(),
-            joined: FxHashMap::default(),
+            mark_stale: FxHashMap::default(),
+            with_memory: FxHashMap::default(),
             alike: FxHashMap::default(),
-            renamed: FxHashMap::default(),
+            permuted: FxHashMap::default(),
             orders: [&levels.outer, &levels.inner].map(|system| orders(system, symmetry)),
-            anyone: World::new(&levels.inner),
+            placeholder: World::new(&levels.inner),
             levels,
         }
     }
 
-    fn outer_number(&mut self, world: World<Shared>) -> u32 {
+    fn intern_outer(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.outer;
         self.outer.number(world, |world| UpperLevel {
             quiescent: world.quiescent(system),
@@ -174,7 +174,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         })
     }
 
-    fn inner_number(&mut self, world: World<Shared>) -> u32 {
+    fn intern_inner(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.inner;
         self.inner.number(world, |world| LowerLevel {
             quiescent: world.quiescent(system),
@@ -187,9 +187,9 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     /// The initial row.
     fn begin(&mut self) -> Vec<u32> {
         let begin: Clusters = Clusters::new(self.levels);
-        let mut row = vec![self.outer_number(begin.outer)];
+        let mut row = vec![self.intern_outer(begin.outer)];
         for inner in begin.inner {
-            row.push(self.inner_number(inner));
+            row.push(self.intern_inner(inner));
         }
         row
     }
@@ -199,7 +199,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(known) = self.at_home.get(&outer) {
             return Rc::clone(known);
         }
-        let below = vec![self.anyone.clone(); usize::from(self.clusters)];
+        let below = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
             outer: World::clone(&self.outer.worlds[outer as usize]),
             inner: below,
@@ -216,7 +216,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(known) = self.at_cache.get(&(outer, inner, number)) {
             return Rc::clone(known);
         }
-        let mut below = vec![self.anyone.clone(); usize::from(self.clusters)];
+        let mut below = vec![self.placeholder.clone(); usize::from(self.clusters)];
         below[usize::from(number)] = World::clone(&self.inner.worlds[inner as usize]);
         let clusters = Clusters {
             outer: World::clone(&self.outer.worlds[outer as usize]),
@@ -252,8 +252,8 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                     let inner = next.inner.swap_remove(usize::from(number));
                     moves.good.push(Move {
                         step,
-                        outer: self.outer_number(next.outer),
-                        inner: self.inner_number(inner),
+                        outer: self.intern_outer(next.outer),
+                        inner: self.intern_inner(inner),
                         wrote,
                     });
                 }
@@ -264,28 +264,28 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     }
 
     /// An inner state after a write of a line below another outer cache.
-    fn aged(&mut self, inner: u32, line: u8) -> u32 {
-        if let Some(&known) = self.aged.get(&(inner, line)) {
+    fn mark_stale(&mut self, inner: u32, line: u8) -> u32 {
+        if let Some(&known) = self.mark_stale.get(&(inner, line)) {
             return known;
         }
         let mut world = World::clone(&self.inner.worlds[inner as usize]);
         world.age(&self.levels.inner, line, true);
-        let number = self.inner_number(world);
-        self.aged.insert((inner, line), number);
+        let number = self.intern_inner(world);
+        self.mark_stale.insert((inner, line), number);
         number
     }
 
     /// An inner state with this memory: a bit per line, set if the line is current in the outer copy.
-    fn joined(&mut self, inner: u32, copies: u8) -> u32 {
-        if let Some(&known) = self.joined.get(&(inner, copies)) {
+    fn with_memory(&mut self, inner: u32, copies: u8) -> u32 {
+        if let Some(&known) = self.with_memory.get(&(inner, copies)) {
             return known;
         }
         let mut world = World::clone(&self.inner.worlds[inner as usize]);
         for (line, place) in world.lines.iter_mut().enumerate() {
             place.memory = copies >> line & 1 != 0;
         }
-        let number = self.inner_number(world);
-        self.joined.insert((inner, copies), number);
+        let number = self.intern_inner(world);
+        self.with_memory.insert((inner, copies), number);
         number
     }
 
@@ -314,7 +314,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                 (next[0], next[own]) = (step.outer, step.inner);
                 if let Some(line) = step.wrote {
                     for other in (1..row.len()).filter(|&other| other != own) {
-                        next[other] = self.aged(next[other], line);
+                        next[other] = self.mark_stale(next[other], line);
                     }
                 }
                 self.join(row[0], &mut next, Some(own));
@@ -330,16 +330,16 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             let copies = |outer: u32| self.outer.about[outer as usize].copies[other - 1];
             let (old, new) = (copies(before), copies(row[0]));
             if old != new {
-                row[other] = self.joined(row[other], new);
+                row[other] = self.with_memory(row[other], new);
             }
         }
     }
 
     /// Replaces a row by its representative under permutation of the caches.
-    fn standing_for(&mut self, row: &mut Vec<u32>) {
+    fn replace_by_representative(&mut self, row: &mut Vec<u32>) {
         if self.orders[1].len() > 1 {
             for inner in &mut row[1..] {
-                *inner = self.inner_alike(*inner);
+                *inner = self.inner_representative(*inner);
             }
         }
         let mut least: Option<Vec<u32>> = None;
@@ -353,7 +353,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             if other[1..] > best[1..] {
                 continue;
             }
-            other[0] = self.outer_renamed(row[0], order);
+            other[0] = self.permuted_outer(row[0], order);
             let best = least.as_deref().unwrap_or(row);
             if (&other[1..], other[0]) < (&best[1..], best[0]) {
                 least = Some(other);
@@ -364,15 +364,15 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         }
     }
 
-    fn inner_alike(&mut self, inner: u32) -> u32 {
+    fn inner_representative(&mut self, inner: u32) -> u32 {
         if let Some(&known) = self.alike.get(&inner) {
             return known;
         }
         let world = Rc::clone(&self.inner.worlds[inner as usize]);
         let all: Vec<u32> = (0..self.orders[1].len())
             .map(|order| {
-                let renamed = world.renamed(&self.levels.inner, &self.orders[1][order]);
-                self.inner_number(renamed)
+                let permuted = world.permuted(&self.levels.inner, &self.orders[1][order]);
+                self.intern_inner(permuted)
             })
             .collect();
         let least = all.iter().copied().min().unwrap_or(inner);
@@ -382,15 +382,15 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         least
     }
 
-    fn outer_renamed(&mut self, outer: u32, order: usize) -> u32 {
+    fn permuted_outer(&mut self, outer: u32, order: usize) -> u32 {
         let key = (outer, order as u8);
-        if let Some(&known) = self.renamed.get(&key) {
+        if let Some(&known) = self.permuted.get(&key) {
             return known;
         }
         let world = Rc::clone(&self.outer.worlds[outer as usize]);
-        let renamed = world.renamed(&self.levels.outer, &self.orders[0][order]);
-        let number = self.outer_number(renamed);
-        self.renamed.insert(key, number);
+        let permuted = world.permuted(&self.levels.outer, &self.orders[0][order]);
+        let number = self.intern_outer(permuted);
+        self.permuted.insert(key, number);
         number
     }
 
@@ -415,7 +415,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     fn explore(&mut self, most: usize, go_on: &mut dyn FnMut() -> bool) -> Found<(), LevelStep> {
         let mut first = self.begin();
         let begin = first.clone();
-        self.standing_for(&mut first);
+        self.replace_by_representative(&mut first);
         let mut rows = Rows::default();
         rows.add(&first);
         // Predecessor of each row, and the successors by steps that must happen.
@@ -441,7 +441,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                     let met = self.successors(&row, &mut |joint, next, step| {
                         transitions += 1;
                         let mut next = next.to_vec();
-                        joint.standing_for(&mut next);
+                        joint.replace_by_representative(&mut next);
                         let (to, new) = rows.add(&next);
                         if new {
                             from.push(number as u32);
@@ -534,7 +534,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             self.successors(&at, &mut |joint, next, step| {
                 if found.is_none() {
                     let mut other = next.to_vec();
-                    joint.standing_for(&mut other);
+                    joint.replace_by_representative(&mut other);
                     if other == rows.row(number) {
                         found = Some((step, next.to_vec()));
                     }

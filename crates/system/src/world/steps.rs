@@ -7,9 +7,9 @@ use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, RowError, 
 use cohkit_protocol::protocol::{MessageId, Right, StateId};
 use cohkit_protocol::rows::{event_words, fault_words};
 
-use contexts::{AtHome, Taking, WorldRemoteContext};
+use contexts::{ConsumedStore, WorldHomeContext, WorldRemoteContext};
 
-use super::network::{order_of, Arrival, Carried, End, Flight, Order};
+use super::network::{order_of, Arrival, Endpoint, InFlightMessage, Order, Payload};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Bytes, HomeContext, HomeInput, MemoryOp,
@@ -83,7 +83,7 @@ pub struct CompletedAccess<D: Data> {
 }
 
 /// The trigger of an event that is no message.
-fn occasion(event: Event, own: Option<u8>, home: u16) -> Trigger<'static> {
+fn trigger(event: Event, own: Option<u8>, home: u16) -> Trigger<'static> {
     Trigger {
         home,
         event,
@@ -159,7 +159,7 @@ impl<D: Data> World<D> {
     fn arrivals(&self, system: &System, steps: &mut Vec<Step>) {
         for arrival in self.network.arrivals(system.protocol) {
             steps.push(Step::Arrives(arrival));
-            let chooses = |at: &Flight<D>| system.chooses[usize::from(at.to.is_none())];
+            let chooses = |at: &InFlightMessage<D>| system.chooses[usize::from(at.to.is_none())];
             if self.network.at(arrival).is_some_and(chooses) {
                 let others = 1..system.remotes;
                 steps.extend(others.map(|choice| Step::Chooses(arrival, choice)));
@@ -187,11 +187,11 @@ impl<D: Data> World<D> {
             Operation::Done => steps.push(Step::Written(number)),
             _ => steps.push(Step::Memory(number)),
         }
-        let free = line.asked.is_none() && (system.ask_ahead || line.accepted.is_none());
+        let free = line.asked.is_none() && (system.overlaps_requests || line.accepted.is_none());
         match line.asked {
             None if free => {
                 let locals = 0..system.home.locals.len() as u8;
-                let locals = locals.filter(|&local| self.may_ask(system, number, local));
+                let locals = locals.filter(|&local| self.may_request(system, number, local));
                 steps.extend(locals.map(|local| Step::Asks(number, local)));
             }
             None => {}
@@ -206,7 +206,7 @@ impl<D: Data> World<D> {
             }
         }
         if system.lent.is_some() {
-            let (more, less) = self.lending(system, number);
+            let (more, less) = self.next_backing_permissions(system, number);
             steps.extend(more.into_iter().map(|right| Step::Lends(number, right)));
             steps.extend(less.into_iter().map(|right| Step::TakesBack(number, right)));
             if line.lent == Right::None {
@@ -220,14 +220,14 @@ impl<D: Data> World<D> {
     /// # Errors
     /// The step violates a property or exceeds a capacity.
     pub fn take(&mut self, system: &System, step: Step) -> Result<bool, Wrong> {
-        self.take_and_tell(system, step, &mut Vec::new())
+        self.take_recording(system, step, &mut Vec::new())
     }
 
     /// Applies a step like [`World::take`], and appends the accesses that it completes to `ended`.
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
-    pub fn take_and_tell(
+    pub fn take_recording(
         &mut self,
         system: &System,
         step: Step,
@@ -279,10 +279,10 @@ impl<D: Data> World<D> {
             Step::Unlock(line) => self.unlock(system, line),
             Step::Writes(line) => Ok(self.device_writes(system, line)),
             Step::Lends(line, right) | Step::TakesBack(line, right) => {
-                self.lends(system, line, right);
+                self.set_backing_permission(system, line, right);
                 Ok(true)
             }
-            Step::OthersWrite(line) => Ok(self.others_write(system, line)),
+            Step::OthersWrite(line) => Ok(self.record_external_write(system, line)),
         }
     }
 
@@ -354,44 +354,44 @@ impl<D: Data> World<D> {
     ) -> Result<bool, Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
-        let occasion = occasion(Event::Access(access), Some(remote), system.home_of(line));
+        let trigger = trigger(Event::Access(access), Some(remote), system.home_of(line));
         let mut tables = &system.protocol.remote;
-        let whose = RowOwner::Remote(remote);
+        let owner = RowOwner::Remote(remote);
         let stepped = system
             .remote_machine()
-            .step(&mut next, occasion, &mut tables);
-        let stepped = stepped.map_err(|i| self.interrupted(system, line, whose, &i))?;
+            .step(&mut next, trigger, &mut tables);
+        let stepped = stepped.map_err(|i| self.interrupted(system, line, owner, &i))?;
         let Outcome::Taken { rule, acts } = stepped else {
             if access == Access::Load
                 && hits(&system.protocol.remote, self.state(line, remote), access)
             {
-                self.in_order(line, remote, access.writes())?;
+                self.check_program_order(line, remote, access.writes())?;
             }
             return Ok(false);
         };
-        self.waits_for_room(system, line, whose, &acts)?;
+        self.check_room(system, line, owner, &acts)?;
         let plan = &system.plans[0][rule];
         let sends = |message| {
             let its = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
             acts.iter().any(its)
         };
         let in_flight = |message| {
-            let its = |flight: &&Flight<D>| {
+            let its = |flight: &&InFlightMessage<D>| {
                 (flight.line, flight.message) == (line, message)
                     && (flight.from, flight.to) == (Some(remote), None)
             };
             self.network.flights().filter(its).count()
         };
-        if !system.protocol.bounds.let_begin(sends, in_flight) {
+        if !system.protocol.bounds.can_start_access(sends, in_flight) {
             return Ok(false);
         }
         if plan.reads || plan.performs {
-            self.in_order(line, remote, access.writes())?;
+            self.check_program_order(line, remote, access.writes())?;
         }
         // A hit changes the state only if it makes another copy stale.
-        let wanted = D::KEEPS;
+        let wanted = D::KEEPS_VALUES;
         if plan.idle && !plan.moves && !wanted {
-            let changes = plan.performs && self.another_is_current(system, line, Some(remote));
+            let changes = plan.performs && self.has_other_current_copy(system, line, Some(remote));
             if !changes {
                 return Ok(false);
             }
@@ -409,10 +409,10 @@ impl<D: Data> World<D> {
         let changed = place.configuration != next || !acts.is_empty();
         // No response will complete a posted write.
         let posts = plan.posts;
-        if D::KEEPS && access.writes() {
+        if D::KEEPS_VALUES && access.writes() {
             self.line(line).remotes[usize::from(remote)].writes = Some(what);
         }
-        self.carried_out(
+        self.apply_row(
             system,
             line,
             remote,
@@ -463,8 +463,8 @@ impl<D: Data> World<D> {
         if !write_hits(&system.protocol.remote, self.state(line, remote)) {
             return Ok(false);
         }
-        self.in_order(line, remote, true)?;
-        if !self.another_is_current(system, line, Some(remote)) {
+        self.check_program_order(line, remote, true)?;
+        if !self.has_other_current_copy(system, line, Some(remote)) {
             return Ok(false);
         }
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
@@ -475,12 +475,17 @@ impl<D: Data> World<D> {
     }
 
     /// Checks that the remote's earlier stores to the line are performed, before it performs an access in its copy.
-    pub(super) fn in_order(&self, line: u8, remote: u8, writes: bool) -> Result<(), Wrong> {
+    pub(super) fn check_program_order(
+        &self,
+        line: u8,
+        remote: u8,
+        writes: bool,
+    ) -> Result<(), Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         Err(match (place.stores.posted, writes) {
             (0, _) => return Ok(()),
-            (_, true) => stores::program_order(stores::OVERTAKES),
-            (_, false) => stores::program_order(stores::MISSES_OWN),
+            (_, true) => stores::program_order(stores::STORE_REORDERED),
+            (_, false) => stores::program_order(stores::OWN_STORE_MISSED),
         }
         .into())
     }
@@ -491,17 +496,17 @@ impl<D: Data> World<D> {
         let posted = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .stores
             .posted;
-        let to_it = |flight: &&Flight<D>| (flight.line, flight.to) == (line, Some(remote));
+        let to_it = |flight: &&InFlightMessage<D>| (flight.line, flight.to) == (line, Some(remote));
         let flights = || self.network.flights().filter(to_it);
         if begun.needs() == Right::Read {
             let answers = facts.answers(begun);
             let mut answered = flights().filter(|flight| answers.contains(&flight.message));
-            let old = |flight: &Flight<D>| matches!(&flight.carried, Carried::Line(copy) if !self.data.current(line, copy));
+            let old = |flight: &InFlightMessage<D>| matches!(&flight.carried, Payload::Line(copy) if !self.data.current(line, copy));
             if answered.any(old) {
-                return Err(Violation::data_value(agent::ANSWERED_BEFORE).into());
+                return Err(Violation::data_value(agent::STALE_RESPONSE_IN_FLIGHT).into());
             }
             if posted > 0 && flights().any(|flight| answers.contains(&flight.message)) {
-                return Err(stores::program_order(stores::MISSES_OWN).into());
+                return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
             }
         }
         let answer = begun == Access::Atomic
@@ -524,16 +529,16 @@ impl<D: Data> World<D> {
         let facts = &system.facts;
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         if facts.used_once[message.index()] && place.stores.posted > 0 {
-            return Err(stores::program_order(stores::MISSES_OWN).into());
+            return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
         }
         let atomic = facts.answers_atomic[message.index()]
             && facts.atomic_in[usize::from(place.configuration.state)];
         if atomic {
             if place.stores.performed {
-                return Err(stores::atomicity(stores::READS_OWN).into());
+                return Err(stores::atomicity(stores::ATOMIC_READS_OWN_STORE).into());
             }
             if facts.coherent && !self.data.current(line, copy) {
-                return Err(stores::atomicity(stores::READS_OLD).into());
+                return Err(stores::atomicity(stores::ATOMIC_READS_STALE_COPY).into());
             }
             self.line(line).remotes[usize::from(remote)].stores.read = AtomicRead::Last;
         }
@@ -554,7 +559,7 @@ impl<D: Data> World<D> {
                 return Ok(());
             }
             if ticket != Ticket::POSTED {
-                return Err(stores::program_order(stores::OVERTAKES).into());
+                return Err(stores::program_order(stores::STORE_REORDERED).into());
             }
             let stores = &mut self.line(line).remotes[usize::from(remote)].stores;
             stores.posted -= 1;
@@ -569,19 +574,19 @@ impl<D: Data> World<D> {
         }
         let place = &mut self.line(line).remotes[usize::from(remote)];
         if place.stores.posted > 0 {
-            return Err(stores::program_order(stores::OVERTAKES).into());
+            return Err(stores::program_order(stores::STORE_REORDERED).into());
         }
         if place.stores.read == AtomicRead::Outdated {
-            return Err(stores::atomicity(stores::SPLIT).into());
+            return Err(stores::atomicity(stores::ATOMIC_INTERRUPTED).into());
         }
         place.stores.read = AtomicRead::None;
         place.stores.performed = true;
-        self.void_awaited(line, remote);
+        self.void_outstanding(line, remote);
         Ok(())
     }
 
     /// Voids all messages of the store in progress.
-    fn void_awaited(&mut self, line: u8, remote: u8) {
+    fn void_outstanding(&mut self, line: u8, remote: u8) {
         self.change_tickets(line, remote, |ticket| match ticket {
             Ticket::AWAITED => Ticket::VOID,
             other => other,
@@ -615,7 +620,7 @@ impl<D: Data> World<D> {
         }
         self.network.take(arrival);
         let event = Event::Message(flight.message);
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: system.home_of(flight.line),
             event,
             sender: flight.from.map(u16::from),
@@ -623,11 +628,11 @@ impl<D: Data> World<D> {
             fields: &flight.fields,
         };
         let brought = match &flight.carried {
-            Carried::Line(copy) => Some(copy),
+            Payload::Line(copy) => Some(copy),
             _ => None,
         };
         let Some(remote) = flight.to else {
-            if let (true, Carried::Write(what, _)) = (D::KEEPS, &flight.carried) {
+            if let (true, Payload::Write(what, _)) = (D::KEEPS_VALUES, &flight.carried) {
                 self.line(flight.line).kept = Some(what.clone());
             }
             let taken = HomeInput {
@@ -636,10 +641,10 @@ impl<D: Data> World<D> {
                 brought,
             };
             let ticket = match flight.carried {
-                Carried::Write(_, ticket) => Some(ticket),
+                Payload::Write(_, ticket) => Some(ticket),
                 _ => None,
             };
-            return match self.home_with(system, flight.line, occasion, taken, (ticket, choice))? {
+            return match self.home_with(system, flight.line, trigger, taken, (ticket, choice))? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
                 Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
@@ -648,19 +653,19 @@ impl<D: Data> World<D> {
         let place = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
         let mut tables = &system.protocol.remote;
-        let whose = RowOwner::Remote(remote);
+        let owner = RowOwner::Remote(remote);
         let machine = system.remote_machine();
-        let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
-        match stepped.map_err(|i| self.interrupted(system, flight.line, whose, &i))? {
+        let stepped = machine.step_choosing(&mut next, trigger, &mut tables, choice);
+        match stepped.map_err(|i| self.interrupted(system, flight.line, owner, &i))? {
             Outcome::Taken { rule, acts } => {
-                self.waits_for_room(system, flight.line, whose, &acts)?;
-                if matches!(flight.carried, Carried::Write(_, ticket) if ticket.is_posted()) {
-                    return Err(stores_lost(system));
+                self.check_room(system, flight.line, owner, &acts)?;
+                if matches!(flight.carried, Payload::Write(_, ticket) if ticket.is_posted()) {
+                    return Err(lost_store(system));
                 }
                 let row = (rule, acts, next);
                 // The part of the line is fixed when the store begins; here one part represents all.
                 let (line, part) = (flight.line, Extent::Part);
-                self.carried_out(system, line, remote, row, brought, part, ended)?;
+                self.apply_row(system, line, remote, row, brought, part, ended)?;
                 Ok(true)
             }
             Outcome::Leave => Ok(false),
@@ -672,7 +677,7 @@ impl<D: Data> World<D> {
 
     /// Applies a row of a remote.
     #[allow(clippy::too_many_arguments)]
-    fn carried_out(
+    fn apply_row(
         &mut self,
         system: &System,
         line: u8,
@@ -704,21 +709,21 @@ impl<D: Data> World<D> {
         if plan.gives_up {
             let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
             if place.stores.performed {
-                let what = stores::GIVEN_UP_LATE;
+                let what = stores::ABANDONED_AFTER_PERFORMED;
                 return Err(Violation::new(agent::stores(facts), what).into());
             }
-            self.void_awaited(line, remote);
+            self.void_outstanding(line, remote);
         }
         let place = &mut self.line(line).remotes[usize::from(remote)];
         if facts.atomics() {
             match (facts.atomic_in[usize::from(next.state)], brought) {
                 (false, _) => (place.found, place.stores.read) = (None, AtomicRead::None),
-                (true, Some(copy)) if D::KEEPS => place.found = Some(copy.clone()),
+                (true, Some(copy)) if D::KEEPS_VALUES => place.found = Some(copy.clone()),
                 (true, _) => {}
             }
         }
         (place.configuration, place.copy) = (next, copy);
-        self.registers_of(system, line, remote);
+        self.copy_registers(system, line, remote);
         for (from, to) in every {
             self.every(system, remote, from, to);
         }
@@ -740,7 +745,7 @@ impl<D: Data> World<D> {
     }
 
     /// Copies the registers of a remote from one line to all others: the remote has one value for all lines.
-    fn registers_of(&mut self, system: &System, line: u8, remote: u8) {
+    fn copy_registers(&mut self, system: &System, line: u8, remote: u8) {
         let registers = system.remote_machine().registers();
         if registers.is_empty() {
             return;
@@ -756,7 +761,7 @@ impl<D: Data> World<D> {
     }
 
     /// Copies the registers of a home from one line to all others of the same home.
-    fn registers_of_home(&mut self, system: &System, line: u8) {
+    fn copy_home_registers(&mut self, system: &System, line: u8) {
         let registers = system.home_machine().registers();
         if registers.is_empty() {
             return;
@@ -777,26 +782,26 @@ impl<D: Data> World<D> {
         &self,
         system: &System,
         own: u8,
-        whose: RowOwner,
+        owner: RowOwner,
         interrupted: &RowError,
     ) -> Wrong {
         let acts = interrupted.acts.iter().chain(&interrupted.later);
-        match self.waits_for_room(system, own, whose, acts) {
-            Ok(()) => whose.impossible(system, interrupted),
-            Err(full) => full,
+        match self.check_room(system, own, owner, acts) {
+            Ok(()) => owner.impossible(system, interrupted),
+            Err(no_room) => no_room,
         }
     }
 
     /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its room
     /// before it does anything.
-    fn waits_for_room<'a>(
+    fn check_room<'a>(
         &self,
         system: &System,
         own: u8,
-        whose: RowOwner,
+        owner: RowOwner,
         acts: impl IntoIterator<Item = &'a Act>,
     ) -> Result<(), Wrong> {
-        let (protocol, from) = (system.protocol, whose.number());
+        let (protocol, from) = (system.protocol, owner.number());
         if protocol.networks.is_empty() {
             return Ok(());
         }
@@ -811,11 +816,11 @@ impl<D: Data> World<D> {
             let home = sending_home(system, own, (from, to), message);
             let order = order_of(protocol, message, (from, to), (line, home));
             if order.is_some_and(|order| !network.has_room(protocol, order)) {
-                return Err(full());
+                return Err(no_room());
             }
             network.put(
                 protocol,
-                Flight {
+                InFlightMessage {
                     line,
                     message,
                     from,
@@ -824,7 +829,7 @@ impl<D: Data> World<D> {
                     fields: Vec::new(),
                     early: false,
                     first: false,
-                    carried: Carried::Nothing,
+                    carried: Payload::Nothing,
                 },
             );
         }
@@ -856,7 +861,7 @@ impl<D: Data> World<D> {
         if let (Bytes::Line(copy), Some(to)) = (&bytes, to) {
             self.answers(system, line, to, (message, copy))?;
         }
-        let flight = Flight {
+        let flight = InFlightMessage {
             line,
             message,
             from,
@@ -866,13 +871,13 @@ impl<D: Data> World<D> {
             early: false,
             first: false,
             carried: match bytes {
-                Bytes::None => Carried::Nothing,
-                Bytes::Line(copy) => Carried::Line(copy),
-                Bytes::Write => Carried::Write(what, ticket),
+                Bytes::None => Payload::Nothing,
+                Bytes::Line(copy) => Payload::Line(copy),
+                Bytes::Write => Payload::Write(what, ticket),
             },
         };
         match order_of(protocol, message, (from, to), (line, home)) {
-            Some(order) if !self.network.has_room(protocol, order) => return Err(full()),
+            Some(order) if !self.network.has_room(protocol, order) => return Err(no_room()),
             Some(order) => {
                 let lines = match protocol.per_line[order.0] {
                     true => 1,
@@ -884,7 +889,7 @@ impl<D: Data> World<D> {
                 }
             }
             None => {
-                let (room, stated) = system.room_of(message);
+                let (room, stated) = system.capacity_of(message);
                 if self.network.alike(&flight) >= usize::from(room) {
                     let name = &protocol.message(message).name;
                     let over = format!("more than {room} {name} in flight");
@@ -970,7 +975,7 @@ impl<D: Data> World<D> {
         let answer = self.home(
             system,
             line,
-            occasion(event, None, system.home_of(line)),
+            trigger(event, None, system.home_of(line)),
             taken,
         )?;
         Ok(answer == Answer::Taken)
@@ -992,7 +997,7 @@ impl<D: Data> World<D> {
         match self.home(
             system,
             line,
-            occasion(event, None, system.home_of(line)),
+            trigger(event, None, system.home_of(line)),
             taken,
         )? {
             Answer::Taken => Ok(true),
@@ -1007,7 +1012,7 @@ impl<D: Data> World<D> {
             return Ok(false);
         };
         let busy = place.accepted.replace(local);
-        let event = occasion(Event::Local(local), None, system.home_of(line));
+        let event = trigger(Event::Local(local), None, system.home_of(line));
         let answer = self.home(system, line, event, nothing())?;
         match (answer, busy) {
             (Answer::Taken, Some(_)) => Err(Violation::new(
@@ -1033,7 +1038,7 @@ impl<D: Data> World<D> {
         let answer = self.home(
             system,
             line,
-            occasion(Event::Unlock, None, system.home_of(line)),
+            trigger(Event::Unlock, None, system.home_of(line)),
             nothing(),
         )?;
         let wrong = |what: &str| Err(Violation::new("lock", what).into());
@@ -1049,7 +1054,7 @@ impl<D: Data> World<D> {
     }
 
     fn device_writes(&mut self, system: &System, line: u8) -> bool {
-        if !self.another_is_current(system, line, None) {
+        if !self.has_other_current_copy(system, line, None) {
             return false;
         }
         let memory = self.lines[usize::from(line)].memory.clone();
@@ -1063,10 +1068,10 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        occasion: Trigger,
+        trigger: Trigger,
         taken: HomeInput<D::Copy>,
     ) -> Result<Answer, Wrong> {
-        self.home_with(system, line, occasion, taken, (None, 0))
+        self.home_with(system, line, trigger, taken, (None, 0))
     }
 
     /// Like [`Self::home`], with the ticket of the event's store, and the index of the member that a choosing row
@@ -1075,36 +1080,36 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        occasion: Trigger,
+        trigger: Trigger,
         taken: HomeInput<D::Copy>,
         (ticket, choice): (Option<Ticket>, u16),
     ) -> Result<Answer, Wrong> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let machine = system.home_machine();
-        let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
+        let stepped = machine.step_choosing(&mut next, trigger, &mut tables, choice);
         let acts = match stepped.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
             Outcome::Taken { acts, .. } => {
-                self.waits_for_room(system, line, RowOwner::Home, &acts)?;
+                self.check_room(system, line, RowOwner::Home, &acts)?;
                 acts
             }
             Outcome::Leave => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),
         };
-        let mut around = AtHome {
+        let mut around = WorldHomeContext {
             world: self,
             system,
             line,
-            taking: ticket.map(Taking::new),
+            taking: ticket.map(ConsumedStore::new),
             deferred: None,
         };
         agent::home(system.protocol, &system.facts, acts, taken, &mut around)?;
         if around.taking.is_some_and(|taking| taking.loses()) {
-            return Err(stores_lost(system));
+            return Err(lost_store(system));
         }
         self.line(line).home = next;
-        self.registers_of_home(system, line);
+        self.copy_home_registers(system, line);
         Ok(Answer::Taken)
     }
 }
@@ -1114,10 +1119,10 @@ impl<D: Data> World<D> {
 fn ends(
     system: &System,
     line: u8,
-    from: End,
+    from: Endpoint,
     message: MessageId,
     to: Receiver,
-) -> Option<(End, u8)> {
+) -> Option<(Endpoint, u8)> {
     let about_line = system.protocol.message(message).about_line;
     Some(match to {
         Receiver::HomeAt(home) if home < system.protocol.homes => (None, home as u8),
@@ -1131,7 +1136,7 @@ fn ends(
 }
 
 /// Returns the number of the sending home for an ordered message between homes; otherwise 0.
-fn sending_home(system: &System, line: u8, ends: (End, End), message: MessageId) -> u8 {
+fn sending_home(system: &System, line: u8, ends: (Endpoint, Endpoint), message: MessageId) -> u8 {
     let channel = system.protocol.message(message).channel;
     match (ends, system.protocol.order_of(channel)) {
         ((None, None), Some(_)) => system.home_of(line) as u8,
@@ -1140,14 +1145,14 @@ fn sending_home(system: &System, line: u8, ends: (End, End), message: MessageId)
 }
 
 /// A message finds no room in a network. Within a step this is an excess without a description; no step returns it.
-fn full() -> Wrong {
+fn no_room() -> Wrong {
     Wrong::Exceeded(String::new())
 }
 
 /// Maps a lack of room in a network to a blocked step, like a message that its receiver stalls.
 fn waiting(taken: Result<bool, Wrong>) -> Result<bool, Wrong> {
     match taken {
-        Err(wrong) if wrong == full() => Ok(false),
+        Err(wrong) if wrong == no_room() => Ok(false),
         other => other,
     }
 }
@@ -1163,8 +1168,8 @@ enum Answer {
 }
 
 /// Violation: a posted store is lost.
-fn stores_lost(system: &System) -> Wrong {
-    Violation::new(agent::stores(&system.facts), stores::LOST).into()
+fn lost_store(system: &System) -> Wrong {
+    Violation::new(agent::stores(&system.facts), stores::POSTED_STORE_DROPPED).into()
 }
 
 /// Input of an event that is no message.
@@ -1179,7 +1184,7 @@ fn nothing<'t, Copy>() -> HomeInput<'t, Copy> {
 impl System<'_> {
     /// The capacity for equal unordered messages of a type, and the property that a further message violates, if the
     /// protocol file declares a bound.
-    fn room_of(&self, message: MessageId) -> (u16, Option<String>) {
+    fn capacity_of(&self, message: MessageId) -> (u16, Option<String>) {
         use cohkit_base::words::counted;
         let bounds = &self.protocol.bounds;
         let own = bounds.per_message.iter().find(|(m, _)| *m == message);

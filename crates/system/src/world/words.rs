@@ -1,13 +1,13 @@
 //! Descriptions of steps.
 
-use super::explore::Explored;
+use super::explore::SearchState;
 use super::levels::{Clusters, LevelStep, Levels};
 use super::{Arrival, Step, System, World};
 use crate::data::Data;
 use cohkit_protocol::protocol::Right;
 
 /// Purpose of a permission.
-fn so_far(right: Right) -> &'static str {
+fn permission_purpose(right: Right) -> &'static str {
     match right {
         Right::Write => "to be written",
         _ => "to be read",
@@ -17,14 +17,14 @@ fn so_far(right: Right) -> &'static str {
 impl<D: Data> World<D> {
     /// Describes a step that can be taken in this state: `cache 1: store`, `GetM of cache 1 reaches the home`.
     pub fn words(&self, system: &System, step: Step) -> String {
-        match (self.words_of(system, step), system.lines) {
+        match (self.describe_step(system, step), system.lines) {
             ((_, what), 1) | ((None, what), _) => what,
             ((Some(line), what), _) => format!("line {line}: {what}"),
         }
     }
 
     /// The line of a step, if it has one, and a description of the step.
-    pub fn words_of(&self, system: &System, step: Step) -> (Option<u8>, String) {
+    pub fn describe_step(&self, system: &System, step: Step) -> (Option<u8>, String) {
         let agent = |end: Option<u8>| match end {
             None => "the home".to_string(),
             Some(number) => {
@@ -49,7 +49,7 @@ impl<D: Data> World<D> {
                 }
             },
             Step::Chooses(arrival, choice) => {
-                let (line, what) = self.words_of(system, Step::Arrives(arrival));
+                let (line, what) = self.describe_step(system, Step::Arrives(arrival));
                 return (line, format!("{what}, and choice {choice} is taken"));
             }
             Step::Blocks(order) => {
@@ -77,9 +77,15 @@ impl<D: Data> World<D> {
             }
             Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
             Step::Writes(line) => (line, "the device writes".to_string()),
-            Step::Lends(line, right) => (line, format!("memory is lent {}", so_far(right))),
+            Step::Lends(line, right) => (
+                line,
+                format!("memory is lent {}", permission_purpose(right)),
+            ),
             Step::TakesBack(line, Right::None) => (line, "memory is taken back".to_string()),
-            Step::TakesBack(line, right) => (line, format!("memory is left {}", so_far(right))),
+            Step::TakesBack(line, right) => (
+                line,
+                format!("memory is left {}", permission_purpose(right)),
+            ),
             Step::OthersWrite(line) => (line, "others write".to_string()),
         };
         (Some(line), what)

@@ -14,13 +14,13 @@ struct Snapshot {
 
 impl Judge<'_> {
     /// Processes a local action of the home.
-    pub(super) fn home_does(&mut self, line: &mut Line, what: &str) -> Checked {
+    pub(super) fn apply_home_action(&mut self, line: &mut Line, what: &str) -> Checked {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
         let own = |k: usize| Event::Local(k as u8);
         let events: Vec<Event> = match what {
             "takes the unlock" => vec![Event::Unlock],
-            "takes the memory's data" => (0..MOST_CHOICES).map(Event::MemoryData).collect(),
+            "takes the memory's data" => (0..MAX_CHOICES).map(Event::MemoryData).collect(),
             "hears that memory is done" => vec![Event::MemoryDone],
             // An eviction by the directory, by any operation that frees the entry.
             "makes room" => (0..locals.len()).map(own).collect(),
@@ -37,16 +37,16 @@ impl Judge<'_> {
             line.own &= line.accepted.is_some();
             line.own |= what == "makes room";
         }
-        self.any_row(line, events)
+        self.apply_best_row(line, events)
     }
 
     /// Processes an action of memory or the device.
-    pub(super) fn other_does(&mut self, line: &mut Line, what: &str) -> Checked {
+    pub(super) fn apply_environment_action(&mut self, line: &mut Line, what: &str) -> Checked {
         let locals = &self.home.controller.locals;
         if let Some(asks) = what.strip_prefix("asks for ") {
             let local = locals.iter().position(|local| local.name == asks);
             let local = local.ok_or_else(|| format!("there is no {asks} to ask for"))?;
-            if line.asked.replace(local).is_some() {
+            if line.requested_operation.replace(local).is_some() {
                 return Err("the device asks while it asks for something".into());
             }
         }
@@ -68,7 +68,7 @@ impl Judge<'_> {
                 return Err(format!("memory {what}, and nobody has asked for that"));
             }
             ("unlocks" | "unlocks a line that it has not locked", _) => {
-                return self.any_row(line, vec![Event::Unlock]);
+                return self.apply_best_row(line, vec![Event::Unlock]);
             }
             ("writes", operation) if line.lock == Some(Right::None) => {
                 line.bytes.memory = line.bytes.write(Some(line.bytes.memory), false)?;
@@ -87,7 +87,7 @@ impl Judge<'_> {
     }
 
     /// Applies one of several events to the home: the one that matches the most steps.
-    pub(super) fn any_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
+    pub(super) fn apply_best_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
         let here = |judge: &Self, line: &Line| Snapshot {
             at: judge.at,
             summary: judge.summary,
@@ -156,67 +156,70 @@ impl Judge<'_> {
         event: Event,
         taken: Option<Flight>,
         after: Agent,
-        deeds: Vec<Deed>,
+        effects: Vec<RowEffect>,
     ) -> Checked {
-        let mut brought = match taken.as_ref().map(|flight| flight.brings) {
-            Some(Brings::Line(copy)) => Some(copy),
+        let mut brought = match taken.as_ref().map(|flight| flight.data) {
+            Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
-        let mut write = match taken.as_ref().map(|flight| flight.brings) {
-            Some(Brings::Write(write)) => Some(write),
+        let mut write = match taken.as_ref().map(|flight| flight.data) {
+            Some(MessageData::Write(write)) => Some(write),
             _ => None,
         };
         brought = self.home_hears(line, event)?.or(brought);
         let memory_data = matches!(event, Event::MemoryData(_));
-        for deed in deeds {
+        for deed in effects {
             match deed {
-                Deed::Send(sent) => {
+                RowEffect::Send(sent) => {
                     let copy = brought.filter(|_| memory_data);
                     let copy = copy.or(Some(line.bytes.memory));
                     self.sends(line, None, sent, copy)?;
                 }
-                Deed::WriteMemory => match (write.take(), brought) {
+                RowEffect::WriteMemory => match (write.take(), brought) {
                     (Some(write), _) => self.home_performs(line, write)?,
                     (None, Some(copy)) => line.bytes.memory = copy,
                     (None, None) => return Err("memory is written without bytes".into()),
                 },
-                Deed::SetAside => {
+                RowEffect::SetAside => {
                     let write = write.take().ok_or("nothing is there to be set aside")?;
-                    if line.aside.replace(write).is_some() {
+                    if line.deferred_write.replace(write).is_some() {
                         return Err("a write is set aside while another one is".into());
                     }
                 }
-                Deed::WriteAside => {
-                    let write = line.aside.take().ok_or("nothing has been set aside")?;
+                RowEffect::WriteAside => {
+                    let write = line
+                        .deferred_write
+                        .take()
+                        .ok_or("nothing has been set aside")?;
                     self.home_performs(line, write)?;
                 }
-                Deed::StartRead => self.starts(line, Operation::Read(None))?,
-                Deed::StartWrite => {
+                RowEffect::StartRead => self.starts(line, Operation::Read(None))?,
+                RowEffect::StartWrite => {
                     let copy = brought.ok_or("memory is written without bytes")?;
                     self.starts(line, Operation::Write(copy))?;
                 }
-                Deed::StartStore { whole } => {
-                    let kept = write.take().or(line.aside.take());
+                RowEffect::StartStore { whole } => {
+                    let kept = write.take().or(line.deferred_write.take());
                     let kept = kept.ok_or("memory is written without bytes")?;
                     self.starts(line, Operation::Store(Write { whole, ..kept }))?;
                 }
-                Deed::Acknowledge(local) => self.acknowledges(line, local.into())?,
-                Deed::Unlocked => {
+                RowEffect::Acknowledge(local) => self.acknowledges(line, local.into())?,
+                RowEffect::Unlocked => {
                     if line.lock.take() == Some(Right::None) {
                         line.bytes.forget_values();
                     }
                     line.answers.push("is unlocked".into());
                     self.tells(None, "is unlocked")?;
                 }
-                Deed::Done => return Err("the home ends an access".into()),
-                Deed::Every { .. } => return Err("the home changes lines of caches".into()),
+                RowEffect::Done => return Err("the home ends an access".into()),
+                RowEffect::Every { .. } => return Err("the home changes lines of caches".into()),
             }
         }
         // A home with split memory keeps the bytes of the current write.
         if let Some(write) = write {
-            line.aside.get_or_insert(write);
+            line.deferred_write.get_or_insert(write);
         }
-        self.becomes(line, None, after)
+        self.check_next_state(line, None, after)
     }
 
     pub(super) fn starts(&self, line: &mut Line, operation: Operation) -> Checked {

@@ -21,7 +21,7 @@ impl Judge<'_> {
         if names.is_empty() {
             return;
         }
-        self.tells_registers = self.sequence.steps.iter().any(|step| match &step.action {
+        self.has_register_reports = self.sequence.steps.iter().any(|step| match &step.action {
             Action::Becomes { state } => names.iter().any(|name| state.contains(name)),
             _ => false,
         });
@@ -37,13 +37,13 @@ impl Judge<'_> {
             return;
         }
         for (own, remote) in line.remotes.iter_mut().enumerate() {
-            self.refreshed(Some(own), &mut remote.agent);
+            self.refresh_agent(Some(own), &mut remote.agent);
         }
-        self.refreshed(None, &mut line.home);
+        self.refresh_agent(None, &mut line.home);
     }
 
     /// Updates the registers in one agent, a remote or the current home.
-    pub(super) fn refreshed(&self, own: Option<usize>, agent: &mut Agent) {
+    pub(super) fn refresh_agent(&self, own: Option<usize>, agent: &mut Agent) {
         let Some(registers) = &self.registers else {
             return;
         };

@@ -4,19 +4,25 @@ use super::*;
 
 impl Judge<'_> {
     /// Processes an access of a remote, by a row or in place.
-    pub(super) fn remote_does(&mut self, line: &mut Line, own: usize, what: &str) -> Checked {
-        let (access, _) = told_access(what).ok_or_else(|| format!("no agent does this: {what}"))?;
+    pub(super) fn apply_remote_access(
+        &mut self,
+        line: &mut Line,
+        own: usize,
+        what: &str,
+    ) -> Checked {
+        let (access, _) =
+            parse_access_report(what).ok_or_else(|| format!("no agent does this: {what}"))?;
         let remote = &line.remotes[own];
         let right = self.protocol.remote.states[remote.agent.state].right;
         let event = Event::Access(access);
-        let happens = Trigger {
+        let trigger = Trigger {
             event,
             sender: None,
             own: Some(own),
             home: self.home_number(),
             fields: &[],
         };
-        let row = self.remote.says(&remote.agent, &happens)?;
+        let row = self.remote.respond(&remote.agent, &trigger)?;
         let in_place = access.is_performed_in_place() && right >= access.needs();
         // A step that only reports that an access was performed is consumed by the row, which must report it.
         self.at += usize::from(!what.starts_with(PERFORMS));
@@ -38,9 +44,9 @@ impl Judge<'_> {
             }
             Answer::None if in_place => {
                 self.performs(line, own, access)?;
-                self.tells_performed(line, own, access)?;
+                self.check_performed_report(line, own, access)?;
                 let stays = line.remotes[own].agent.clone();
-                self.becomes(line, Some(own), stays)
+                self.check_next_state(line, Some(own), stays)
             }
             _ => {
                 let state = self.state_name(Some(own), line);
@@ -58,15 +64,21 @@ impl Judge<'_> {
             return Ok(());
         }
         let last = line.bytes.last;
-        self.sees(line, own, copy, last)
+        self.check_observed_copy(line, own, copy, last)
     }
 
     /// Checks the copy that a read observes. With coherence, the copy must include all writes before the read began.
     /// Copies may be stale under `guarantee none`. If the protocol then promises a memory model and the home performs
     /// all writes in order, the copy must include the writes that the remote has observed or made.
-    fn sees(&self, line: &mut Line, own: usize, copy: Option<Version>, since: Version) -> Checked {
+    fn check_observed_copy(
+        &self,
+        line: &mut Line,
+        own: usize,
+        copy: Option<Version>,
+        version_at_start: Version,
+    ) -> Checked {
         if self.protocol.guarantee.coherent {
-            return line.bytes.read(copy, since);
+            return line.bytes.read(copy, version_at_start);
         }
         let copy = copy.ok_or("a read ends without bytes")?;
         let known = &mut line.remotes[own].known;
@@ -81,7 +93,7 @@ impl Judge<'_> {
 
     /// Moves all lines of a remote from one state to another; each move must be reported. Returns whether the current
     /// line moves.
-    fn every(
+    fn move_all_lines(
         &mut self,
         (line, after): (&mut Line, &mut Agent),
         own: usize,
@@ -109,10 +121,10 @@ impl Judge<'_> {
                 return Ok(false);
             }
             (judge.line, judge.number) = (here.map(|_| at), at);
-            judge.refreshed(Some(own), &mut line.remotes[own].agent);
+            judge.refresh_agent(Some(own), &mut line.remotes[own].agent);
             let mut next = line.remotes[own].agent.clone();
             next.state = to.index();
-            judge.becomes(line, Some(own), next)?;
+            judge.check_next_state(line, Some(own), next)?;
             if !holds {
                 line.remotes[own].copy = None;
             }
@@ -138,23 +150,24 @@ impl Judge<'_> {
     }
 
     /// Processes an optional report that an access was performed, with the value of a word.
-    pub(super) fn tells_performed(
+    pub(super) fn check_performed_report(
         &mut self,
         line: &mut Line,
         own: usize,
         access: Access,
     ) -> Checked {
-        let Some(what) = self.next_does(own) else {
+        let Some(what) = self.next_local_action(own) else {
             return Ok(());
         };
-        match told_access(what) {
+        match parse_access_report(what) {
             Some((told, value)) if told == access && what.starts_with(PERFORMS) => {
                 self.at += 1;
                 if let Some((word, value)) = value {
                     self.summary.values += usize::from(!access.writes());
                     match (self.protocol.guarantee.coherent, line.remotes[own].copy) {
                         (false, Some(copy)) => {
-                            line.bytes.told_of(copy, access.writes(), word, value)?;
+                            line.bytes
+                                .record_copy_value(copy, access.writes(), word, value)?;
                         }
                         _ => line.bytes.told(access.writes(), word, value)?,
                     }
@@ -172,22 +185,22 @@ impl Judge<'_> {
         own: usize,
         copy: Option<Version>,
     ) -> Checked<Option<Version>> {
-        let under_way = line.remotes[own].under_way.take();
-        let under_way = under_way.ok_or("an access ends, and none has begun")?;
-        if !under_way.access.writes() {
-            self.sees(line, own, copy, under_way.since)?;
+        let pending_access = line.remotes[own].pending_access.take();
+        let pending_access = pending_access.ok_or("an access ends, and none has begun")?;
+        if !pending_access.access.writes() {
+            self.check_observed_copy(line, own, copy, pending_access.version_at_start)?;
             return Ok(None);
         }
-        match under_way.sent {
+        match pending_access.sent {
             Some(serial) if line.bytes.performed(serial) => {
-                let made = line.bytes.left_by(serial);
+                let made = line.bytes.version_written_by(serial);
                 let known = &mut line.remotes[own].known;
                 *known = made.max(*known);
                 Ok(None)
             }
             Some(_) => Err("a write ends that the home has not performed".into()),
             None => {
-                let whole = under_way.access == Access::WriteLine;
+                let whole = pending_access.access == Access::WriteLine;
                 let written = line.bytes.write(copy, whole)?;
                 self.tells(Some(own), WRITES)?;
                 Ok(Some(written))
@@ -202,7 +215,7 @@ impl Judge<'_> {
         event: Event,
         taken: Option<Flight>,
         mut after: Agent,
-        deeds: Vec<Deed>,
+        effects: Vec<RowEffect>,
     ) -> Checked {
         let controller = &self.protocol.remote;
         let from = &controller.states[line.remotes[own].agent.state];
@@ -210,29 +223,29 @@ impl Judge<'_> {
             Event::Access(access) => Some(access),
             _ => None,
         };
-        let brought = match taken.map(|flight| flight.brings) {
-            Some(Brings::Line(copy)) => Some(copy),
+        let brought = match taken.map(|flight| flight.data) {
+            Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
         if let Some(access) = access.filter(|access| access.needs() > Right::None) {
-            line.remotes[own].under_way = Some(UnderWay {
+            line.remotes[own].pending_access = Some(PendingAccess {
                 access,
-                since: line.bytes.last,
+                version_at_start: line.bytes.last,
                 sent: None,
             });
         }
         let mut copy = brought.or(line.remotes[own].copy);
         let (mut written, mut told) = (false, false);
-        for deed in deeds {
+        for deed in effects {
             match deed {
-                Deed::Send(sent) => self.sends(line, Some(own), sent, copy)?,
-                Deed::Done => {
+                RowEffect::Send(sent) => self.sends(line, Some(own), sent, copy)?,
+                RowEffect::Done => {
                     let performed = self.ends(line, own, copy)?;
                     written |= performed.is_some();
                     copy = performed.or(copy);
                 }
-                Deed::Every { from, to } => {
-                    told |= self.every((line, &mut after), own, [from, to])?;
+                RowEffect::Every { from, to } => {
+                    told |= self.move_all_lines((line, &mut after), own, [from, to])?;
                 }
                 other => return Err(format!("a remote does what only a home can: {other:?}")),
             }
@@ -245,7 +258,7 @@ impl Judge<'_> {
         }
         if let Some(access) = performs {
             self.performs(line, own, access)?;
-            self.tells_performed(line, own, access)?;
+            self.check_performed_report(line, own, access)?;
         }
         if !to.holds_line {
             line.remotes[own].copy = None;
@@ -257,17 +270,20 @@ impl Judge<'_> {
             || performs.is_some()
             || to.right > Right::None && access.is_none() && written
         {
-            let given_up = remote.under_way.take().and_then(|under_way| under_way.sent);
+            let given_up = remote
+                .pending_access
+                .take()
+                .and_then(|pending_access| pending_access.sent);
             if let (Some(serial), None) = (given_up, access) {
-                line.bytes.gives_up(serial);
+                line.bytes.abandon_write(serial);
             }
         }
         // The bulk transition has already been reported.
         if !(told && line.remotes[own].agent == after) {
-            self.becomes(line, Some(own), after)?;
+            self.check_next_state(line, Some(own), after)?;
         }
         match performs {
-            Some(access) => self.tells_performed(line, own, access),
+            Some(access) => self.check_performed_report(line, own, access),
             None => Ok(()),
         }
     }

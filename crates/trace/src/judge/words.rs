@@ -15,7 +15,7 @@ pub(super) fn is_effect(action: &Action) -> bool {
 }
 
 /// Upper bound on the number of alternatives after a memory read.
-pub(super) const MOST_CHOICES: u8 = 16;
+pub(super) const MAX_CHOICES: u8 = 16;
 
 /// Report that a write is performed whose bytes were sent, or that completes with `done`.
 pub(super) const WRITES: &str = "performs the write";
@@ -24,7 +24,7 @@ pub(super) const WRITES: &str = "performs the write";
 pub(super) const PERFORMS: &str = "performs a ";
 
 /// Parses a report of an access, with any word and its value: `load`, `performs a store of word 3: 17`.
-pub(super) fn told_access(what: &str) -> Option<(Access, Option<(u64, u64)>)> {
+pub(super) fn parse_access_report(what: &str) -> Option<(Access, Option<(u64, u64)>)> {
     let what = what.strip_prefix(PERFORMS).unwrap_or(what);
     let (name, value) = match what.split_once(" of word ") {
         Some((name, value)) => {
@@ -65,13 +65,12 @@ impl Judge<'_> {
     /// Formats an agent's state, with the variables that the trace shows.
     pub(super) fn words(&self, table: &Table, agent: &Agent) -> String {
         let variables = table.controller.variables.iter().zip(&agent.values);
-        let contents =
-            variables.map(
-                |(variable, value)| match variable.register && !self.tells_registers {
-                    true => Contents::One(0),
-                    false => value.contents(variable.ty),
-                },
-            );
+        let contents = variables.map(|(variable, value)| {
+            match variable.register && !self.has_register_reports {
+                true => Contents::One(0),
+                false => value.contents(variable.ty),
+            }
+        });
         self.names.state(table.controller, agent.state, contents)
     }
 }

@@ -62,8 +62,8 @@ impl<'a> Parser<'a, '_> {
         let name = self.new_name("the name of a state")?;
         let mut state = StateItem {
             name,
-            reads: Gives::Never,
-            writes: Gives::Never,
+            reads: StatePermission::Never,
+            writes: StatePermission::Never,
             dirty: false,
             holds: None,
             waits: Vec::new(),
@@ -107,11 +107,11 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses `reads` or `writes`, with its condition if any.
-    fn gives(&mut self) -> Parse<Gives<'a>> {
+    fn gives(&mut self) -> Parse<StatePermission<'a>> {
         self.advance();
         let gives = match self.eat_word("if") {
-            true => Gives::If(self.expression()?),
-            false => Gives::Always,
+            true => StatePermission::If(self.expression()?),
+            false => StatePermission::Always,
         };
         self.eat(Token::Comma);
         Ok(gives)

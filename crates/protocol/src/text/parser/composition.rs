@@ -47,7 +47,7 @@ impl<'a> Parser<'a, '_> {
                 })?),
                 false => None,
             };
-            Ok(Counted { part, number, each })
+            Ok(AgentCount { part, number, each })
         })?;
         Ok(Item::Joint(name, counts))
     }

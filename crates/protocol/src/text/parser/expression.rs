@@ -5,19 +5,19 @@ use crate::controller::MEMORY_WRITES;
 
 /// Maximum number of parts (names, numbers, operators, parentheses) of one expression. It bounds the depth of recursion
 /// here and in every later traversal.
-const MOST_PARTS: u32 = 200;
+const MAX_PARTS: u32 = 200;
 
 impl<'a> Parser<'a, '_> {
     /// Counts one part of an expression.
     fn part(&mut self) -> Parse<()> {
         self.parts += 1;
-        if self.parts <= MOST_PARTS {
+        if self.parts <= MAX_PARTS {
             return Ok(());
         }
         let span = self.span();
         self.sink.push(
             Diagnostic::new(Code::Nesting, span, "this expression is too long").label(format!(
-                "an expression has at most {MOST_PARTS} names, numbers, operators and parentheses"
+                "an expression has at most {MAX_PARTS} names, numbers, operators and parentheses"
             )),
         );
         Err(Failed)

@@ -45,11 +45,11 @@ impl<'a> Parser<'a, '_> {
             let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
             self.sink.push(diagnostic.label("too large"));
         }
-        if name.text == HOMES && !(1..=MOST_HOMES).contains(&number.value) {
+        if name.text == HOMES && !(1..=MAX_HOMES).contains(&number.value) {
             let text = "the number of homes is out of range";
             let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
             self.sink
-                .push(diagnostic.label(format!("must be 1 to {MOST_HOMES}")));
+                .push(diagnostic.label(format!("must be 1 to {MAX_HOMES}")));
         }
         let given = self.given.iter().find(|(given, _)| given == name.text);
         let value = given.map_or(number.value, |&(_, value)| value.into());
@@ -65,7 +65,7 @@ impl<'a> Parser<'a, '_> {
     /// Number of homes.
     pub(super) fn homes(&self) -> u16 {
         let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
-        size.map_or(1, |&(_, homes)| homes.clamp(1, self.most_homes) as u16)
+        size.map_or(1, |&(_, homes)| homes.clamp(1, self.max_homes) as u16)
     }
 
     /// Parses a type; that of a variable may be an array.
@@ -108,7 +108,7 @@ impl<'a> Parser<'a, '_> {
             return Ok(IndexDomain::Homes(self.homes()));
         }
         let size = self.sized("`remote`, `home`, or how many there are")?;
-        let most = self.most_elements;
+        let most = self.max_elements;
         if !(1..=most).contains(&size.value) {
             let text = "the size of an array is out of range";
             let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);

@@ -41,7 +41,7 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         let (before, after) = (reading.about(from_id), reading.about(to_id));
-        if let Some(wrong) = self.loses((from, before), (to, after)) {
+        if let Some(wrong) = self.lost_permission((from, before), (to, after)) {
             self.sink.push(wrong.see(after.span, "declared here"));
             return None;
         }
@@ -52,7 +52,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Returns the reason why a line must not move from one state to the other without a message or access.
-    fn loses(
+    fn lost_permission(
         &self,
         (from, before): (Name<'a>, &State),
         (to, after): (Name<'a>, &State),

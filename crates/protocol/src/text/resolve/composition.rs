@@ -235,7 +235,7 @@ impl<'a> Composer<'a, '_> {
     }
 
     /// Resolves the numbers of agents and lines of each space in a system.
-    fn system(&mut self, name: Name<'a>, block: &Block<Counted<'a>>) -> Option<Joint> {
+    fn system(&mut self, name: Name<'a>, block: &Block<AgentCount<'a>>) -> Option<Joint> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
         let spaces = self.spaces.iter().map(|space| vec![None; kinds(space)]);
         let mut has = Has {
@@ -307,7 +307,7 @@ impl<'a> Composer<'a, '_> {
     }
 
     fn count(&mut self, number: Number, least: u32) -> Option<u32> {
-        let most = p::System::MOST_REMOTES.into();
+        let most = p::System::MAX_REMOTES.into();
         ranged(number, least, most, "the number is", self.sink)
     }
 
@@ -332,7 +332,7 @@ impl<'a> Composer<'a, '_> {
             value: of_each.iter().sum(),
             span: name.span,
         };
-        ranged(total, 1, p::System::MOST_REMOTES.into(), &what, self.sink)?;
+        ranged(total, 1, p::System::MAX_REMOTES.into(), &what, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
         // An inner level has the lines of the outer one, and one home per cache of it.
         let above = level.map_or(space, |level| level.outer);
@@ -354,7 +354,7 @@ impl<'a> Composer<'a, '_> {
             }
             return None;
         };
-        let most = p::System::MOST_LINES.into();
+        let most = p::System::MAX_LINES.into();
         let lines = ranged(number, 1, most, "the number of lines is", self.sink)?;
         if has.homes[space] != homes {
             let (text, help) = match level {

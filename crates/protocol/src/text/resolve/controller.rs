@@ -346,11 +346,12 @@ impl<'a> Resolver<'a, '_> {
     fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
         // Highest permission, if it is conditional.
         let right = match (&item.reads, &item.writes) {
-            (Gives::Never, Gives::Never) => Right::None,
-            (_, Gives::Never) => Right::Read,
+            (StatePermission::Never, StatePermission::Never) => Right::None,
+            (_, StatePermission::Never) => Right::Read,
             _ => Right::Write,
         };
-        let anyway = matches!(item.reads, Gives::Always) || matches!(item.writes, Gives::Always);
+        let anyway = matches!(item.reads, StatePermission::Always)
+            || matches!(item.writes, StatePermission::Always);
         if let (Some(span), true) = (item.holds, anyway) {
             let message = format!("`{}` holds the line anyway", item.name.text);
             self.sink.push(

@@ -3,7 +3,7 @@
 use super::scope::{Kind, Scope, Side};
 use super::*;
 use crate::controller::{
-    Expression, HomeSet, Initial, OfHomes, Operator, Set, Value, MEMORY_WRITES,
+    Expression, HomeSet, HomeSetQuery, Initial, Operator, Set, Value, MEMORY_WRITES,
 };
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
@@ -238,7 +238,7 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::Count(set) => {
                 let counted = match self.expression(set, scope)? {
                     Operand::Set(set) => Expression::Count(Box::new(set)),
-                    Operand::Homes(set) => of_homes(OfHomes::Count(set)),
+                    Operand::Homes(set) => of_homes(HomeSetQuery::Count(set)),
                     other => return self.unwanted(set, Kind::Set, other.kind()),
                 };
                 (counted, Kind::Number)
@@ -250,7 +250,7 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::In(element, set) => {
                 let found = self.expression(element, scope);
                 if let Some(Operand::Single(home, Kind::Home)) = found {
-                    let within = of_homes(OfHomes::In(home, self.homes(set, scope)?));
+                    let within = of_homes(HomeSetQuery::In(home, self.homes(set, scope)?));
                     return Some(Operand::Single(within, Kind::Bool));
                 }
                 let element = match found {
@@ -346,7 +346,7 @@ impl<'a> Resolver<'a, '_> {
                     Operator::Add => joined(HomeSet::Union),
                     Operator::Subtract => joined(HomeSet::Difference),
                     _ => {
-                        let same = of_homes(OfHomes::Equal(left, right));
+                        let same = of_homes(HomeSetQuery::Equal(left, right));
                         let claim = match operator {
                             Operator::NotEqual => Expression::Not(Box::new(same)),
                             _ => same,
@@ -595,6 +595,6 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-fn of_homes(of: OfHomes) -> Expression {
+fn of_homes(of: HomeSetQuery) -> Expression {
     Expression::Homes(Box::new(of))
 }

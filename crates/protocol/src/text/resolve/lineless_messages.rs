@@ -19,7 +19,7 @@ impl Resolver<'_, '_> {
                 self.sink.push(diagnostic);
             }
         }
-        for &(message, span) in &self.without_line {
+        for &(message, span) in &self.lineless_sends {
             if without[message.index()].is_none() && self.rows[message.index()].is_some() {
                 let name = &self.messages[message.index()].name;
                 let text = format!("`{name}` is about a line, and none is at hand");

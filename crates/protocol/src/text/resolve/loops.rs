@@ -7,7 +7,7 @@ use super::expression::Operand;
 use super::scope::{Kind, Reading, Scope, Side};
 use super::*;
 use crate::controller::{
-    Event, Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value,
+    Event, Expression, HomeSet, HomeSetQuery, Operator, Set, Statement, Target, Value,
 };
 use crate::protocol::{Carries, Type, VariableId};
 use crate::terms::IndexDomain;
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         // The value is evaluated once, so it must not depend on the array.
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         uses.read(&value);
         if uses.read.iter().any(|(read, _)| *read == variable) {
             let text = format!("`{}` is set from what it is", name.text);
@@ -212,20 +212,20 @@ impl<'a> Resolver<'a, '_> {
         }
         let body: Vec<Statement> = body.into_iter().collect::<Option<_>>()?;
         let spans: Vec<Span> = actions.iter().map(|action| action.span).collect();
-        self.sent_in_loop(&spans, &body, (name, each), scope.side)?;
+        self.check_loop_send(&spans, &body, (name, each), scope.side)?;
         match found? {
             Operand::Set(set) => {
                 let each = Box::new(Expression::Each);
                 let condition = Expression::In(each, Box::new(set));
-                let mut uses = Uses::default();
+                let mut uses = VariableUses::default();
                 uses.read(&condition);
-                self.in_any_order(uses, &spans, &body)?;
+                self.check_order_independence(uses, &spans, &body)?;
                 Some(Statement::ForEach { condition, body })
             }
             Operand::Homes(set) => {
-                let mut uses = Uses::default();
+                let mut uses = VariableUses::default();
                 uses.read_homes(&set);
-                self.in_any_order(uses, &spans, &body)?;
+                self.check_order_independence(uses, &spans, &body)?;
                 Some(Statement::ForHomes { set, body })
             }
             // The wrong type has been reported.
@@ -243,7 +243,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// Checks that a message sent in a loop goes to the agent of the iteration. Two messages to one receiver would be
     /// sent in the order of the remotes. A remote has the bytes of a line or access only once.
-    fn sent_in_loop(
+    fn check_loop_send(
         &mut self,
         spans: &[Span],
         body: &[Statement],
@@ -279,7 +279,12 @@ impl<'a> Resolver<'a, '_> {
 
     /// Reports statements that make a loop depend on the order of the agents. The condition has been recorded in
     /// `uses`.
-    fn in_any_order(&mut self, mut uses: Uses, spans: &[Span], body: &[Statement]) -> Option<()> {
+    fn check_order_independence(
+        &mut self,
+        mut uses: VariableUses,
+        spans: &[Span],
+        body: &[Statement],
+    ) -> Option<()> {
         for statement in body {
             uses.statement(statement);
         }
@@ -302,7 +307,7 @@ impl<'a> Resolver<'a, '_> {
 
 /// Variables that a loop reads and changes.
 #[derive(Default)]
-pub(super) struct Uses {
+pub(super) struct VariableUses {
     /// Variables read; true if as an element of the current agent.
     read: Vec<(VariableId, bool)>,
     /// Variables changed as a whole, with the operator; `None` for neither adding nor subtracting.
@@ -364,7 +369,7 @@ fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
     })
 }
 
-impl Uses {
+impl VariableUses {
     /// Variables that are read.
     pub(super) fn variables(&self) -> impl Iterator<Item = VariableId> + '_ {
         self.read.iter().map(|(variable, _)| *variable)
@@ -442,12 +447,12 @@ impl Uses {
             }
             Expression::Count(set) => self.read_set(set),
             Expression::Homes(of) => match &**of {
-                OfHomes::Count(set) => self.read_homes(set),
-                OfHomes::In(home, set) => {
+                HomeSetQuery::Count(set) => self.read_homes(set),
+                HomeSetQuery::In(home, set) => {
                     self.read(home);
                     self.read_homes(set);
                 }
-                OfHomes::Equal(a, b) => {
+                HomeSetQuery::Equal(a, b) => {
                     self.read_homes(a);
                     self.read_homes(b);
                 }

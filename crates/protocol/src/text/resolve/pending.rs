@@ -99,13 +99,13 @@ fn right(access: Access) -> &'static str {
 /// Reports rows whose access is never performed.
 pub(super) fn lost(controller: &Controller, sink: &mut Sink) {
     let rows = controller.rules.iter();
-    rows.filter_map(|row| lost_in(controller, row))
+    rows.filter_map(|row| lost_access_error(controller, row))
         .for_each(|diagnostic| sink.push(diagnostic));
 }
 
 /// Returns the error of a row whose access is never performed: it has no permission, sends nothing, and leads to a
 /// state that waits for nothing. Every engine would accept such a row silently.
-fn lost_in(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
+fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
     let (Event::Access(access), Effect::Take { body, next }) = (row.event, &row.effect) else {
         return None;
     };
@@ -201,7 +201,7 @@ impl<'c> Accesses<'c> {
             || self.under_way.posts(self.controller, row)
         {
             *ends = true;
-        } else if !self.given_up(access, to) && !states.contains(&to) {
+        } else if !self.is_abandoned(access, to) && !states.contains(&to) {
             states.push(to);
         }
     }
@@ -218,17 +218,17 @@ impl<'c> Accesses<'c> {
             | Access::WriteBack
             | Access::Atomic => right == Right::Write,
             Access::Fence | Access::Acquired => false,
-            Access::Evict | Access::Demote | Access::Clean => self.begun_from(to),
+            Access::Evict | Access::Demote | Access::Clean => self.can_start_from(to),
         }
     }
 
     /// Returns true if the access starts in this state, so that a pending one has been abandoned and may be retried.
-    fn given_up(&self, access: Access, to: StateId) -> bool {
+    fn is_abandoned(&self, access: Access, to: StateId) -> bool {
         let again = |row: &Rule| row.state == to && row.event == Event::Access(access);
         to == StateId(0) || self.controller.rules.iter().any(again)
     }
 
-    fn begun_from(&self, to: StateId) -> bool {
+    fn can_start_from(&self, to: StateId) -> bool {
         let state: &State = &self.controller.states[to.index()];
         let begins = |row: &Rule| row.state == to && matches!(row.event, Event::Access(_));
         to == StateId(0) || (state.waits.is_empty() && self.controller.rules.iter().any(begins))

@@ -204,7 +204,8 @@ impl<'a> Resolver<'a, '_> {
                     let message = self.message_named(*name);
                     let request =
                         self.request(*name, message, statements, span, rights, &mut goals);
-                    if message.is_none_or(|message| self.serves(*name, message, &mut served)) {
+                    if message.is_none_or(|message| self.record_served(*name, message, &mut served))
+                    {
                         policy.requests.extend(request);
                     }
                 }
@@ -294,12 +295,12 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves a message of this class; `what` gives the reason for the requirement.
     fn named(&mut self, name: Name<'a>, class: Class, what: &str) -> Option<MessageId> {
         let message = self.message_named(name)?;
-        self.wants(message, name, class, what);
+        self.require_class(message, name, class, what);
         Some(message)
     }
 
     /// Records that a request is served. Returns false if it already was.
-    fn serves(
+    fn record_served(
         &mut self,
         name: Name<'a>,
         message: MessageId,
@@ -315,7 +316,7 @@ impl<'a> Resolver<'a, '_> {
             return false;
         }
         served.insert(message, name.span);
-        self.wants(message, name, Class::Request, "only requests are served");
+        self.require_class(message, name, Class::Request, "only requests are served");
         true
     }
 
@@ -463,7 +464,7 @@ impl<'a> Resolver<'a, '_> {
                     let Some(message) = self.message_named(*grant) else {
                         continue;
                     };
-                    self.wants(
+                    self.require_class(
                         message,
                         *grant,
                         Class::Grant,

@@ -5,8 +5,8 @@
 //! variables of the conditions. An agent is in one of these states if and only if its variables say so. Stages after
 //! the language do not see conditions.
 
-use super::loops::Uses;
-use super::scope::{Depends, Kind as Values, Reading, Scope, Side};
+use super::loops::VariableUses;
+use super::scope::{Kind as Values, PermissionCondition, Reading, Scope, Side};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
@@ -16,9 +16,9 @@ use rustc_hash::FxHashSet;
 
 /// Maximum number of value combinations of the variables of a condition, and of those that the analysis of a row
 /// enumerates.
-const MOST_VALUES: usize = 1 << 12;
+const MAX_VALUES: usize = 1 << 12;
 
-impl Depends {
+impl PermissionCondition {
     /// Condition, before a row with this effect, that the state has this permission after it.
     fn gives(&self, right: Right, after: &After) -> Expression {
         let (reads, writes) = (after.of(&self.reads), after.of(&self.writes));
@@ -82,7 +82,7 @@ impl After {
             }
             Expression::Binary(_, left, right) => self.is_unclear(left) || self.is_unclear(right),
             other => {
-                let mut uses = Uses::default();
+                let mut uses = VariableUses::default();
                 uses.read(other);
                 let set = |read| self.values.iter().any(|(set, _)| *set == read);
                 let mut variables = uses.variables();
@@ -137,11 +137,11 @@ fn not(one: Expression) -> Expression {
 }
 
 /// Returns true if an expression contains only variables and numbers.
-fn of_variables(expression: &Expression) -> bool {
+fn has_only_variables(expression: &Expression) -> bool {
     match expression {
         Expression::Constant(_) | Expression::Variable(_) => true,
-        Expression::Not(inner) | Expression::Round(inner, _) => of_variables(inner),
-        Expression::Binary(_, left, right) => of_variables(left) && of_variables(right),
+        Expression::Not(inner) | Expression::Round(inner, _) => has_only_variables(inner),
+        Expression::Binary(_, left, right) => has_only_variables(left) && has_only_variables(right),
         _ => false,
     }
 }
@@ -184,7 +184,7 @@ fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
 }
 
 /// Calls `each` with all combinations of values until it returns false. Returns true if all were visited.
-fn all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -> bool {
+fn for_all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -> bool {
     known.iter_mut().for_each(|known| known.value = 0);
     loop {
         if !each(known) {
@@ -228,37 +228,37 @@ impl<'a> Resolver<'a, '_> {
         state: StateId,
         item: &StateItem<'a>,
         reading: &Reading<'a>,
-    ) -> Option<Depends> {
+    ) -> Option<PermissionCondition> {
         let scope = reading.scope(Event::Access(Access::Load), false);
-        let mut given = |gives: &Gives<'a>| match gives {
-            Gives::Never => Some(Expression::Constant(0)),
-            Gives::Always => Some(Expression::Constant(1)),
-            Gives::If(condition) => self.condition(condition, &scope),
+        let mut given = |gives: &StatePermission<'a>| match gives {
+            StatePermission::Never => Some(Expression::Constant(0)),
+            StatePermission::Always => Some(Expression::Constant(1)),
+            StatePermission::If(condition) => self.condition(condition, &scope),
         };
-        let fixed = |gives: &Gives| !matches!(gives, Gives::If(_));
+        let fixed = |gives: &StatePermission| !matches!(gives, StatePermission::If(_));
         if reading.side == Side::Home || fixed(&item.reads) && fixed(&item.writes) {
             return None;
         }
         let (reads, writes) = (given(&item.reads), given(&item.writes));
         let (reads, writes) = (reads?, writes?);
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         uses.read(&reads);
         uses.read(&writes);
         let mut variables: Vec<VariableId> = uses.variables().collect();
         variables.sort_unstable();
         variables.dedup();
         let sizes = variables.iter().map(|variable| {
-            let of = values(reading.about_variable(*variable).ty);
+            let of = values(reading.variable_at(*variable).ty);
             usize::from(of.unwrap_or(1))
         });
-        if sizes.product::<usize>() > MOST_VALUES {
+        if sizes.product::<usize>() > MAX_VALUES {
             let text = format!("what `{}` gives depends on too much", item.name.text);
-            let label = format!("its variables have at most {MOST_VALUES} values together");
+            let label = format!("its variables have at most {MAX_VALUES} values together");
             self.sink
                 .push(Diagnostic::new(Code::TooMany, item.name.span, text).label(label));
             return None;
         }
-        Some(Depends {
+        Some(PermissionCondition {
             state,
             reads,
             writes,
@@ -271,7 +271,7 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves a condition over numbers and truth values of an agent and line.
     fn condition(&mut self, condition: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Expression> {
         let found = self.typed(condition, Values::Bool, scope)?;
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         uses.read(&found);
         let mut wrong = None;
         for variable in uses.variables() {
@@ -287,7 +287,7 @@ impl<'a> Resolver<'a, '_> {
             };
             wrong = Some(format!("`{}` is {what}", scope.variables.list[place].text));
         }
-        if wrong.is_none() && !of_variables(&found) {
+        if wrong.is_none() && !has_only_variables(&found) {
             wrong = Some("this is no variable of the agent and line".to_string());
         }
         let Some(label) = wrong else {
@@ -360,15 +360,15 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// States into which a state is split. The one with the initial permission takes its index.
-    fn parts(&mut self, depends: &Depends, reading: &mut Reading<'a>) -> Vec<Part> {
+    fn parts(&mut self, depends: &PermissionCondition, reading: &mut Reading<'a>) -> Vec<Part> {
         let mut known = depends.known(reading, &[]);
         let mut rights = Vec::new();
-        all_values(&mut known, &mut |known| {
+        for_all_values(&mut known, &mut |known| {
             rights.push(depends.right(known));
             true
         });
         let begins = depends.variables.iter().map(|variable| {
-            let about = reading.about_variable(*variable);
+            let about = reading.variable_at(*variable);
             let value = match about.initial {
                 Initial::Number(number) => number,
                 Initial::All(_) => 0,
@@ -425,7 +425,7 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-impl Depends {
+impl PermissionCondition {
     /// Permission for these values of the variables.
     fn right(&self, known: &[Known]) -> Right {
         let holds = |condition| value(condition, known) == Some(1);
@@ -440,7 +440,7 @@ impl Depends {
     fn known(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
         let variables = self.variables.iter().map(|variable| Known {
             what: PermissionSource::Variable(*variable),
-            values: values(reading.about_variable(*variable).ty).unwrap_or(1),
+            values: values(reading.variable_at(*variable).ty).unwrap_or(1),
             value: 0,
         });
         variables.chain(fields.iter().copied()).collect()
@@ -449,7 +449,7 @@ impl Depends {
 
 /// Rows of a table during the split.
 struct Split<'d> {
-    depends: &'d [Depends],
+    depends: &'d [PermissionCondition],
     parts: &'d [Vec<Part>],
     rules: Vec<Rule>,
     /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
@@ -458,7 +458,7 @@ struct Split<'d> {
 
 impl<'d> Split<'d> {
     /// Conditions of a state, and the states into which it is split.
-    fn of(&self, state: StateId) -> Option<(&'d Depends, &'d [Part])> {
+    fn of(&self, state: StateId) -> Option<(&'d PermissionCondition, &'d [Part])> {
         let place = self.depends.iter().position(|of| of.state == state)?;
         Some((&self.depends[place], &self.parts[place]))
     }
@@ -487,7 +487,7 @@ impl<'d> Split<'d> {
         if wrong.is_some() {
             return wrong;
         }
-        let mut known = known_in(rule, [from, target], reading, messages);
+        let mut known = row_unknowns(rule, [from, target], reading, messages);
         let alone = [Part {
             state: rule.state,
             right: None,
@@ -545,12 +545,17 @@ impl<'d> Split<'d> {
 }
 
 /// Returns an error if the row leaves a variable of the target's conditions unknown.
-fn unclear(target: &Depends, after: &After, row: Span, reading: &Reading) -> Option<Diagnostic> {
+fn unclear(
+    target: &PermissionCondition,
+    after: &After,
+    row: Span,
+    reading: &Reading,
+) -> Option<Diagnostic> {
     let mut of = target.variables.iter();
     let unclear = of.find(|variable| after.unclear.contains(variable))?;
     let state = &reading.about(target.state).name;
     let state = state.split('.').next().unwrap_or_default();
-    let name = &reading.about_variable(*unclear).name;
+    let name = &reading.variable_at(*unclear).name;
     let text = format!(
         "what `{state}` gives depends on `{name}`, of which this row does not say what it becomes"
     );
@@ -558,10 +563,10 @@ fn unclear(target: &Depends, after: &After, row: Span, reading: &Reading) -> Opt
     Some(Diagnostic::new(Code::Misplaced, row, text).label(label))
 }
 
-/// Variables and fields to enumerate for a row: as many as have at most [`MOST_VALUES`] combinations.
-fn known_in(
+/// Variables and fields to enumerate for a row: as many as have at most [`MAX_VALUES`] combinations.
+fn row_unknowns(
     rule: &Rule,
-    states: [Option<(&Depends, &[Part])>; 2],
+    states: [Option<(&PermissionCondition, &[Part])>; 2],
     reading: &Reading,
     messages: &[p::Message],
 ) -> Vec<Known> {
@@ -584,7 +589,7 @@ fn known_in(
     let (mut known, mut product) = (Vec::<Known>::new(), 1);
     for one in all {
         let more = product * usize::from(one.values);
-        if more <= MOST_VALUES && !known.iter().any(|known| known.what == one.what) {
+        if more <= MAX_VALUES && !known.iter().any(|known| known.what == one.what) {
             product = more;
             known.push(one);
         }
@@ -594,5 +599,5 @@ fn known_in(
 
 /// Returns true if a condition may hold.
 fn may(condition: &Expression, known: &mut [Known]) -> bool {
-    !all_values(known, &mut |known| value(condition, known) == Some(0))
+    !for_all_values(known, &mut |known| value(condition, known) == Some(0))
 }

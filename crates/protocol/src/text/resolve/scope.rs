@@ -106,7 +106,7 @@ pub(super) struct Reading<'a> {
     /// First row without a guard for each state and event.
     pub(super) rows: FxHashMap<(StateId, Event), Span>,
     /// Conditions of the states whose permission is conditional.
-    pub(super) depends: Vec<Depends>,
+    pub(super) depends: Vec<PermissionCondition>,
     pub(super) controller: Controller,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The resolved variable.
-    pub(super) fn about_variable(&self, variable: VariableId) -> &Variable {
+    pub(super) fn variable_at(&self, variable: VariableId) -> &Variable {
         &self.controller.variables[variable.index()]
     }
 
@@ -170,7 +170,7 @@ impl<'a> Reading<'a> {
 }
 
 /// Conditions of a state's permission.
-pub(super) struct Depends {
+pub(super) struct PermissionCondition {
     pub(super) state: StateId,
     pub(super) reads: Expression,
     pub(super) writes: Expression,

@@ -14,7 +14,9 @@ impl Resolver<'_, '_> {
                 continue;
             };
             let earlier = &remote.rules[..index];
-            if !self.sent_by_home[message.index()] || !sends_to_sender(rule) || sure(rule, earlier)
+            if !self.sent_by_home[message.index()]
+                || !sends_to_sender(rule)
+                || is_sender_remote(rule, earlier)
             {
                 continue;
             }
@@ -45,7 +47,7 @@ fn sends_to_sender(rule: &Rule) -> bool {
 
 /// Returns true if the sender is a remote whenever the rule is taken: by its guard, or because an earlier row takes the
 /// other case.
-fn sure(rule: &Rule, earlier: &[Rule]) -> bool {
+fn is_sender_remote(rule: &Rule, earlier: &[Rule]) -> bool {
     let same = |other: &&Rule| (other.state, other.event) == (rule.state, rule.event);
     rule.guard.as_ref().is_some_and(is_remote)
         || (earlier.iter().filter(same)).any(|other| match &other.guard {

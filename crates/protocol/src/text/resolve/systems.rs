@@ -6,7 +6,7 @@ use super::*;
 const OF_REMOTES: &str = "the number of remotes is";
 
 impl<'a> Resolver<'a, '_> {
-    pub(super) fn systems_and_invariants(
+    pub(super) fn resolve_systems(
         &mut self,
         file: &File<'a>,
         states: &Names<'a>,
@@ -70,7 +70,7 @@ impl<'a> Resolver<'a, '_> {
                 (_, Some(_)) => &mut remotes,
                 (size, None) if of_text.iter().any(|known| known.text == size) => {
                     let (least, most) = match size == HOMES {
-                        true => (1, MOST_HOMES),
+                        true => (1, MAX_HOMES),
                         false => (0, u16::MAX.into()),
                     };
                     let declared = of_text.iter().find(|known| known.text == size);
@@ -118,7 +118,7 @@ impl<'a> Resolver<'a, '_> {
             ranged(
                 number,
                 1,
-                p::System::MOST_LINES.into(),
+                p::System::MAX_LINES.into(),
                 "the number of lines is",
                 self.sink,
             )
@@ -137,7 +137,7 @@ impl<'a> Resolver<'a, '_> {
             true => self.of_each(name, counts)?,
             false => {
                 let (_, number) = remotes?;
-                let most = p::System::MOST_REMOTES.into();
+                let most = p::System::MAX_REMOTES.into();
                 Remotes::from(ranged(number, 1, most, OF_REMOTES, self.sink)? as u16)
             }
         };
@@ -154,7 +154,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// Resolves the number of remotes of each kind in a system.
     fn of_each(&mut self, name: Name<'a>, counts: Vec<Option<(Name, Number)>>) -> Option<Remotes> {
-        let most = p::System::MOST_REMOTES.into();
+        let most = p::System::MAX_REMOTES.into();
         let each = counts.into_iter().map(|count| {
             let (_, number) = count?;
             ranged(number, 0, most, OF_REMOTES, self.sink).map(|count| count as u16)

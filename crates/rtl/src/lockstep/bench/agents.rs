@@ -7,7 +7,7 @@ use cohkit_system::agent::{RemoteContext, Sending};
 use cohkit_system::data::Extent;
 
 /// Execution context of the remote's rows.
-struct AtRemote<'b, 'a> {
+struct RemoteRowContext<'b, 'a> {
     bench: &'b mut Bench<'a>,
     at: usize,
     /// Extent of the current write within the line.
@@ -16,7 +16,7 @@ struct AtRemote<'b, 'a> {
     access: Option<Access>,
 }
 
-impl RemoteContext for AtRemote<'_, '_> {
+impl RemoteContext for RemoteRowContext<'_, '_> {
     type Copy = Bytes;
     type Wrong = Wrong;
 
@@ -36,7 +36,7 @@ impl RemoteContext for AtRemote<'_, '_> {
             return wrong(at, "the remote sends to another one".into());
         };
         let about = bench.protocol.message(kind);
-        let mask = |chance: &mut Chance| chance.below(1 << 16) as u16;
+        let mask = |chance: &mut RandomGenerator| chance.below(1 << 16) as u16;
         let (bytes, mask) = match (bytes, about.carries) {
             (Sent::None, _) => (None, u16::MAX),
             (Sent::Line(copy), _) => (Some(copy), u16::MAX),
@@ -45,7 +45,7 @@ impl RemoteContext for AtRemote<'_, '_> {
             }
             (Sent::Write, _) => (Some(bench.chance.bytes()), u16::MAX),
         };
-        bench.departs(at, kind)?;
+        bench.count_message_in_flight(at, kind)?;
         let (message, to, flight) = (about.name.clone(), HOME, bench.flight);
         bench.flight += 1;
         let sends = Action::Send {
@@ -75,7 +75,7 @@ impl RemoteContext for AtRemote<'_, '_> {
             }
         }
         if let (Some(access), Extent::Part) = (self.access, self.extent) {
-            self.bench.tells_word(self.at, access, word, value[word]);
+            self.bench.record_word(self.at, access, word, value[word]);
         }
         Ok(after)
     }
@@ -114,7 +114,7 @@ impl Bench<'_> {
         for _ in 0..self.chance.below(4) {
             let line = self.chance.below(self.lines.len() as u64) as usize;
             let access = Access::ALL[self.chance.below(ACCESSES) as usize].0;
-            if !self.lines[line].guided {
+            if !self.lines[line].is_directed {
                 self.access(line, access)?;
             }
         }
@@ -133,7 +133,7 @@ impl Bench<'_> {
             }
             let asks = |act: &Act| matches!(act, Act::Send { message, .. } if self.protocol.class(*message) == Some(Class::Request));
             if acts.iter().any(asks) {
-                if self.requests[unit] >= self.most_requests {
+                if self.requests[unit] >= self.max_requests {
                     return Ok(());
                 }
                 self.requests[unit] += 1;
@@ -161,14 +161,14 @@ impl Bench<'_> {
         self.note(at, REMOTE, Action::Does { what });
         if reads {
             let word = self.cycle as usize % self.words;
-            self.tells_word(at, access, word, self.lines[at].copy[word]);
+            self.record_word(at, access, word, self.lines[at].copy[word]);
         }
         match row {
-            Some(row) => self.remote_does(at, row, None, Some(access))?,
+            Some(row) => self.apply_remote_row(at, row, None, Some(access))?,
             None if access.writes() => {
                 let (copy, extent, access) = (self.lines[at].copy, Extent::Part, Some(access));
                 let bench = &mut *self;
-                let mut around = AtRemote {
+                let mut around = RemoteRowContext {
                     bench,
                     at,
                     extent,
@@ -203,7 +203,7 @@ impl Bench<'_> {
     }
 
     /// Applies a row of the remote.
-    fn remote_does(
+    fn apply_remote_row(
         &mut self,
         at: usize,
         (rule, acts): (usize, Vec<Act>),
@@ -216,10 +216,10 @@ impl Bench<'_> {
         // A write that completes without the previous contents covers the whole line.
         let extent = match access {
             Some(Access::WriteLine) => Extent::Whole,
-            None if !plan.keeps_a_part => Extent::Whole,
+            None if !plan.is_partial_write => Extent::Whole,
             _ => Extent::Part,
         };
-        let mut around = AtRemote {
+        let mut around = RemoteRowContext {
             bench: self,
             at,
             extent,
@@ -239,8 +239,8 @@ impl Bench<'_> {
     }
 
     /// Records the value of the accessed word, if the run keeps a complete trace.
-    fn tells_word(&mut self, at: usize, access: Access, word: usize, value: u64) {
-        if self.tells {
+    fn record_word(&mut self, at: usize, access: Access, word: usize, value: u64) {
+        if self.is_recording_history {
             let what = format!("performs a {} of word {word}: {value}", access.name());
             self.note(at, REMOTE, Action::Does { what });
         }
@@ -258,7 +258,7 @@ impl Bench<'_> {
     }
 
     /// Records that a message is in flight until its consumption.
-    pub(super) fn departs(&mut self, at: usize, message: MessageId) -> Checked {
+    pub(super) fn count_message_in_flight(&mut self, at: usize, message: MessageId) -> Checked {
         let line = &mut self.lines[at];
         line.in_flight.push(message);
         match self.protocol.bounds.exceeded(line.in_flight.len()) {
@@ -268,7 +268,7 @@ impl Bench<'_> {
     }
 
     /// Records the consumption of a message.
-    pub(super) fn lands(&mut self, at: usize, message: MessageId) {
+    pub(super) fn consume_message(&mut self, at: usize, message: MessageId) {
         let in_flight = &mut self.lines[at].in_flight;
         if let Some(place) = in_flight.iter().position(|&other| other == message) {
             in_flight.swap_remove(place);
@@ -277,11 +277,11 @@ impl Bench<'_> {
 
     /// Schedules the arrival of a message; messages of an ordered group arrive in order.
     pub(super) fn send(&mut self, at: usize, to_home: bool, message: Message) {
-        if self.lines[at].holds_back {
+        if self.lines[at].is_holding_messages {
             self.lines[at].held.push((to_home, message));
             return;
         }
-        self.lines[at].under_way += 1;
+        self.lines[at].messages_in_flight += 1;
         let channel = self.protocol.message(message.kind).channel;
         // A random eighth of the messages has up to six times the latency.
         let slow = if self.chance.below(8) == 0 { 6 } else { 1 };
@@ -295,22 +295,22 @@ impl Bench<'_> {
             *last = time;
         }
         self.sequence += 1;
-        self.under_way
+        self.messages_in_flight
             .insert((time, self.sequence), (at, to_home, message));
     }
 
     pub(super) fn deliver(&mut self) -> Checked {
-        while let Some(entry) = self.under_way.first_entry() {
+        while let Some(entry) = self.messages_in_flight.first_entry() {
             if entry.key().0 > self.cycle {
                 break;
             }
             let (at, to_home, message) = entry.remove();
             self.progress = self.cycle;
-            self.lines[at].under_way -= 1;
+            self.lines[at].messages_in_flight -= 1;
             if to_home {
                 self.arrive(at, message);
             } else {
-                self.remote_takes(at, message)?;
+                self.deliver_to_remote(at, message)?;
             }
         }
         Ok(())
@@ -319,14 +319,14 @@ impl Bench<'_> {
     /// Queues a message at the home's port.
     pub(super) fn arrive(&mut self, at: usize, message: Message) {
         let slice = self.lines[at].number as usize % SLICES;
-        let circuit = self.circuit_in(message.kind);
+        let circuit = self.input_circuit(message.kind);
         self.lines[at].entering += 1;
-        self.slices[slice].entrances[circuit]
+        self.slices[slice].port_queues[circuit]
             .queue
             .push_back((at, message));
     }
 
-    pub(super) fn remote_takes(&mut self, at: usize, message: Message) -> Checked {
+    pub(super) fn deliver_to_remote(&mut self, at: usize, message: Message) -> Checked {
         let about = self.protocol.message(message.kind);
         let mut remote = self.lines[at].remote.clone();
         let row = match self.remote_steps(at, &mut remote, Event::Message(message.kind))? {
@@ -350,14 +350,14 @@ impl Bench<'_> {
                 flight: message.flight,
             },
         );
-        self.lands(at, message.kind);
+        self.consume_message(at, message.kind);
         let brought = message.bytes.filter(|_| about.carries.line());
-        self.remote_does(at, row, brought, None)?;
+        self.apply_remote_row(at, row, brought, None)?;
         self.becomes(at);
         Ok(())
     }
 
-    pub(super) fn circuit_in(&self, kind: MessageId) -> usize {
+    pub(super) fn input_circuit(&self, kind: MessageId) -> usize {
         let event = self
             .rom
             .events
@@ -369,7 +369,7 @@ impl Bench<'_> {
     pub(super) fn device_acts(&mut self, more: bool) -> Checked {
         let at = self.chance.below(self.lines.len() as u64) as usize;
         let slice = self.lines[at].number as usize % SLICES;
-        let begins = more && self.chance.below(16) < self.run.device && !self.lines[at].guided;
+        let begins = more && self.chance.below(16) < self.run.device && !self.lines[at].is_directed;
         if begins && !self.home.locals.is_empty() {
             let line = &mut self.lines[at];
             // Sometimes the device releases a lock that it may not hold, if the protocol has locks.
@@ -392,7 +392,7 @@ impl Bench<'_> {
             let line = &mut self.lines[at];
             let Some(kept) = line
                 .locked
-                .filter(|_| line.told && line.unlocks == 0 && !line.holds_back)
+                .filter(|_| line.told && line.unlocks == 0 && !line.is_holding_messages)
             else {
                 continue;
             };
@@ -416,7 +416,7 @@ impl Bench<'_> {
                 );
             }
             // The device may write if the remote has no read permission.
-            if kept == Right::None && !self.behind.remembers() && self.chance.below(2) == 0 {
+            if kept == Right::None && !self.behind.has_memory() && self.chance.below(2) == 0 {
                 line.memory = self.chance.bytes();
                 line.latest = line.memory;
             }

@@ -20,7 +20,7 @@ const THIRD: usize = 2;
 /// Number of lines of the scenario; the last two are locked if the control lines are not.
 pub const LINES: usize = 5;
 /// Number of cycles after which a request has arrived at the place where it waits.
-const SOON: u64 = 300;
+const ARRIVAL_CYCLES: u64 = 300;
 
 impl Bench<'_> {
     /// Plays the scenario to its end.
@@ -48,11 +48,11 @@ impl Bench<'_> {
         for at in locked {
             self.access(at, Access::Load)?;
         }
-        self.pass(SOON)?;
+        self.pass(ARRIVAL_CYCLES)?;
         if withheld == DelayedResponse::Reads {
             self.access(CONTROL[0], Access::Load)?;
             self.access(CONTROL[1], Access::Store)?;
-            self.pass(SOON)?;
+            self.pass(ARRIVAL_CYCLES)?;
         }
         // The CPU writes the third line, and the application takes it with the new contents.
         self.access(THIRD, Access::Store)?;
@@ -88,7 +88,7 @@ impl Bench<'_> {
                 .all(|&at| bench.right(at) >= Right::Read)
         })?;
         self.settle()?;
-        self.at_the_end()
+        self.check_final_state()
     }
 
     pub(super) fn until(&mut self, done: impl Fn(&Self) -> bool) -> Checked {

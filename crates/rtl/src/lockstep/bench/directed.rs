@@ -37,13 +37,13 @@ impl Bench<'_> {
     /// Advances the directed lines and chooses further ones.
     pub(super) fn guide(&mut self) -> Checked {
         let patience = 600 + 8 * (self.run.memory + self.run.delay);
-        for mut guide in std::mem::take(&mut self.guides) {
+        for mut guide in std::mem::take(&mut self.directed_lines) {
             let (state, event) = guide.row;
             let over = self.report.covered[state][event] || self.cycle - guide.since > patience;
-            if over || !self.move_on(&mut guide)? {
+            if over || !self.make_next_move(&mut guide)? {
                 self.release(guide.at);
             } else {
-                self.guides.push(guide);
+                self.directed_lines.push(guide);
             }
         }
         self.choose();
@@ -55,11 +55,11 @@ impl Bench<'_> {
         let Some(aims) = self.aims.as_mut().filter(|aims| aims.pause <= cycle) else {
             return;
         };
-        if self.guides.len() >= MOST.min(self.lines.len().div_ceil(2)) {
+        if self.directed_lines.len() >= MOST.min(self.lines.len().div_ceil(2)) {
             return;
         }
         let at = self.chance.below(self.lines.len() as u64) as usize;
-        if self.lines[at].guided {
+        if self.lines[at].is_directed {
             return;
         }
         let rows = aims.ways.rows();
@@ -74,8 +74,8 @@ impl Bench<'_> {
         };
         aims.next += step + 1;
         aims.pause = cycle + self.chance.below(100);
-        self.lines[at].guided = true;
-        self.guides.push(DirectedLine {
+        self.lines[at].is_directed = true;
+        self.directed_lines.push(DirectedLine {
             at,
             row,
             moves: VecDeque::new(),
@@ -86,24 +86,24 @@ impl Bench<'_> {
     }
 
     /// Makes the next move if the line has settled. Returns false if no path exists any more.
-    fn move_on(&mut self, guide: &mut DirectedLine) -> Checked<bool> {
+    fn make_next_move(&mut self, guide: &mut DirectedLine) -> Checked<bool> {
         let at = guide.at;
         let line = &self.lines[at];
         if !self.has_settled(line) {
             return Ok(true);
         }
-        if !line.holds_back {
-            let rests = line.under_way == 0
+        if !line.is_holding_messages {
+            let rests = line.messages_in_flight == 0
                 && line.operation == Memory::Idle
                 && line.locked.is_none()
                 && line.pending.is_none();
-            (self.lines[at].holds_back, self.lines[at].withheld) = (rests, rests);
+            (self.lines[at].is_holding_messages, self.lines[at].withheld) = (rests, rests);
             return Ok(true);
         }
         let Some(ways) = self.aims.as_ref().map(|aims| aims.ways) else {
             return Ok(false);
         };
-        let Some(here) = ways.number(&self.situation(at)) else {
+        let Some(here) = ways.number(&self.line_state(at)) else {
             return Ok(false);
         };
         // A move that was blocked is retried. If another agent has changed the line's state, a new path is computed.
@@ -115,19 +115,19 @@ impl Bench<'_> {
                 None => return Ok(false),
             }
         }
-        let Some(&does) = guide.moves.front() else {
+        let Some(&transition) = guide.moves.front() else {
             return Ok(false);
         };
         if guide.here != Some(here) {
             guide.since = self.cycle;
         }
         guide.here = Some(here);
-        guide.next = ways.after(here, does).filter(|&next| next != here);
-        match does {
+        guide.next = ways.after(here, transition).filter(|&next| next != here);
+        match transition {
             Move::Access(access) => self.access(at, access)?,
             Move::ToRemote(kind) => {
                 let message = self.release_one(at, false, kind);
-                self.remote_takes(at, message)?;
+                self.deliver_to_remote(at, message)?;
             }
             Move::ToHome(kind) => {
                 let message = self.release_one(at, true, kind);
@@ -156,12 +156,12 @@ impl Bench<'_> {
             && match line.operation {
                 Memory::Idle => true,
                 // A burst that may continue completes by itself.
-                Memory::Reading | Memory::Writing => line.withheld && !line.memory_goes_on,
+                Memory::Reading | Memory::Writing => line.withheld && !line.is_memory_resumed,
                 _ => false,
             }
     }
 
-    fn situation(&self, at: usize) -> LineState {
+    fn line_state(&self, at: usize) -> LineState {
         let line = &self.lines[at];
         let way = |direction| {
             let held = line
@@ -198,7 +198,7 @@ impl Bench<'_> {
     /// Returns the line's memory bursts, whose completion times the caller sets.
     pub(super) fn bursts(&mut self, at: usize) -> impl Iterator<Item = &mut Burst> {
         let slice = &mut self.slices[self.lines[at].number as usize % SLICES];
-        self.lines[at].memory_goes_on = true;
+        self.lines[at].is_memory_resumed = true;
         let bursts = slice.reads.iter_mut().chain(&mut slice.writes);
         bursts.filter(move |burst| burst.line == at)
     }
@@ -206,7 +206,7 @@ impl Bench<'_> {
     /// Returns a line to random traffic.
     pub(super) fn release(&mut self, at: usize) {
         let line = &mut self.lines[at];
-        (line.guided, line.holds_back, line.withheld) = (false, false, false);
+        (line.is_directed, line.is_holding_messages, line.withheld) = (false, false, false);
         for (to_home, message) in std::mem::take(&mut line.held) {
             self.send(at, to_home, message);
         }
@@ -218,7 +218,7 @@ impl Bench<'_> {
 
     /// Returns all lines to random traffic.
     pub(super) fn release_all(&mut self) {
-        for guide in std::mem::take(&mut self.guides) {
+        for guide in std::mem::take(&mut self.directed_lines) {
             self.release(guide.at);
         }
     }

@@ -31,7 +31,7 @@ impl EndpointModel {
     }
 
     /// True if the endpoint implements the memory.
-    pub fn remembers(&self) -> bool {
+    pub fn has_memory(&self) -> bool {
         self.endpoint != Endpoint::None
     }
 
@@ -48,7 +48,7 @@ fn procedure(word: u64) -> u64 {
 
 impl Bench<'_> {
     /// Predicts the endpoint's action that must precede this event of the home.
-    pub(super) fn foretell(&mut self, at: usize, event: Event, evict: bool) {
+    pub(super) fn predict_action(&mut self, at: usize, event: Event, evict: bool) {
         let words = self.words;
         let line = &mut self.lines[at];
         match (event, &line.operation) {
@@ -66,17 +66,17 @@ impl Bench<'_> {
                 if self.behind.asks() && !evict && line.asked.is_empty() =>
             {
                 line.asked.push_back(operation);
-                self.cross(Crossing::Asks(at));
+                self.record_port_event(PortEvent::Asks(at));
             }
             _ => {}
         }
     }
 
     /// Records the completion of the endpoint's local operation.
-    pub(super) fn taken_inside(&mut self, at: usize) -> Checked {
+    pub(super) fn complete_endpoint_operation(&mut self, at: usize) -> Checked {
         self.behind.taken[at] += 1;
         self.behind.took += 1;
-        self.cross(Crossing::Answers(at));
+        self.record_port_event(PortEvent::Answers(at));
         if self.behind.endpoint != Endpoint::Rpc {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Bench<'_> {
     }
 
     /// Handles the completion report of the invalidation engine for a range.
-    pub(super) fn done_inside(&mut self, s: usize, outputs: &Outputs) -> Checked {
+    pub(super) fn complete_invalidation(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let refused = outputs.local_rsp[s] & ((1 << 36) - 1);
         self.progress = self.cycle;
         match refused {
@@ -107,7 +107,7 @@ impl Bench<'_> {
     }
 
     /// Commands the engines of both slices to take all lines.
-    pub(super) fn order_all(&mut self) {
+    pub(super) fn command_engines(&mut self) {
         for s in 0..SLICES {
             self.behind.orders[s] = Some(((self.lines.len() / SLICES) as u64) << 40 | s as u64);
         }
@@ -125,7 +125,7 @@ impl Bench<'_> {
         }
         self.settle()?;
         let begin = self.cycle;
-        self.order_all();
+        self.command_engines();
         self.progress = self.cycle;
         while self.behind.swept != [true; SLICES] {
             if !rests {
@@ -144,7 +144,7 @@ impl Bench<'_> {
             }
         }
         self.settle()?;
-        self.at_the_end()?;
+        self.check_final_state()?;
         self.registers()?;
         Ok(cycles)
     }
@@ -177,7 +177,7 @@ impl Bench<'_> {
             }
         }
         self.settle()?;
-        self.at_the_end()?;
+        self.check_final_state()?;
         self.registers()?;
         Ok(cycles)
     }

@@ -6,7 +6,7 @@ use crate::registers::place as first;
 use crate::rom::Effect;
 
 /// Parts of the assertion messages that illegal traffic causes.
-const SAID: &[&str] = &[
+const ILLEGAL_ASSERTIONS: &[&str] = &[
     "does not come by circuit",
     "has another number of beats than it should",
     "dcs: memory answered a read that is not under way",
@@ -44,7 +44,7 @@ const ORDER: [IllegalReason; 5] = [
 
 /// An illegal message.
 #[derive(Clone, Debug)]
-pub(super) struct Stranger {
+pub(super) struct IllegalMessage {
     header: u64,
     /// Reason for which the home drops the message; `None` if it reaches a unit, which has no row for it.
     why: Option<IllegalReason>,
@@ -57,7 +57,7 @@ pub(super) struct Stranger {
 /// Illegal traffic at a slice's ports, and its expected effects.
 #[derive(Default)]
 pub(super) struct IllegalTraffic {
-    messages: [Option<Stranger>; CIRCUITS],
+    messages: [Option<IllegalMessage>; CIRCUITS],
     ask: Option<(u64, IllegalReason)>,
     unlock: Option<u64>,
     /// IDs of this cycle's memory answers to reads and to writes that are not in flight.
@@ -106,19 +106,19 @@ impl IllegalTraffic {
 
 impl Bench<'_> {
     /// Puts illegal traffic at free ports and keeps it there.
-    pub(super) fn strangers_come(&mut self) {
+    pub(super) fn inject_illegal_traffic(&mut self) {
         let more = self.more() && self.shape.endpoint == Endpoint::None;
         for s in 0..SLICES {
             for c in 0..self.rom.rx.len() {
-                let entrance = &self.slices[s].entrances[c];
+                let entrance = &self.slices[s].port_queues[c];
                 let free = entrance.beat == 0 && !entrance.valid;
-                if more && free && !self.slices[s].strangers.enters(c) && self.comes() {
+                if more && free && !self.slices[s].illegal_inputs.enters(c) && self.is_injected() {
                     let stranger = self.message(s, c);
-                    self.slices[s].strangers.messages[c] = Some(stranger);
+                    self.slices[s].illegal_inputs.messages[c] = Some(stranger);
                 }
             }
             let slice = &self.slices[s];
-            if more && !slice.ask_valid && !slice.strangers.asks() && self.comes() {
+            if more && !slice.ask_valid && !slice.illegal_inputs.asks() && self.is_injected() {
                 let (operation, why, line) = match self.strange.below(2) {
                     0 => {
                         let least = self.rom.locking.len() as u64;
@@ -139,18 +139,19 @@ impl Bench<'_> {
                     true => IllegalReason::Operation,
                     false => why,
                 };
-                self.slices[s].strangers.ask = Some((operation << 36 | line, why));
+                self.slices[s].illegal_inputs.ask = Some((operation << 36 | line, why));
             }
             let slice = &self.slices[s];
-            if more && !slice.unlock_valid && !slice.strangers.unlocks() && self.comes() {
+            if more && !slice.unlock_valid && !slice.illegal_inputs.unlocks() && self.is_injected()
+            {
                 let line = self.wrong_line(s);
-                self.slices[s].strangers.unlock = Some(line);
+                self.slices[s].illegal_inputs.unlock = Some(line);
             }
         }
     }
 
-    fn comes(&mut self) -> bool {
-        self.strange.below(256) < self.run.strangers
+    fn is_injected(&mut self) -> bool {
+        self.strange.below(256) < self.run.illegal_inputs
     }
 
     fn any_line(&mut self) -> u64 {
@@ -175,7 +176,7 @@ impl Bench<'_> {
         }
     }
 
-    fn message(&mut self, s: usize, c: usize) -> Stranger {
+    fn message(&mut self, s: usize, c: usize) -> IllegalMessage {
         let rom = self.rom;
         let own = |number: u64| {
             let about = rom.events.get(number as usize);
@@ -237,7 +238,7 @@ impl Bench<'_> {
                 }
             },
         };
-        Stranger {
+        IllegalMessage {
             header: 0xffff << 48 | number << 40 | remote << 36 | line,
             why,
             beats,
@@ -260,23 +261,23 @@ impl Bench<'_> {
     }
 
     /// Drives illegal traffic to the pins instead of regular traffic.
-    pub(super) fn drive_strangers(&mut self, s: usize) {
+    pub(super) fn drive_illegal_traffic(&mut self, s: usize) {
         let more = self.more() && self.shape.endpoint == Endpoint::None;
-        self.slices[s].strangers.answered = [None; 2];
-        if more && self.inputs.r_valid[s] == 0 && self.comes() {
+        self.slices[s].illegal_inputs.answered = [None; 2];
+        if more && self.inputs.r_valid[s] == 0 && self.is_injected() {
             let id = self.unknown(|slice| &slice.reads, s);
-            self.slices[s].strangers.answered[0] = Some(id);
+            self.slices[s].illegal_inputs.answered[0] = Some(id);
             (self.inputs.r_valid[s], self.inputs.r_id[s]) = (1, id);
             self.inputs.r_last[s] = self.strange.below(2);
             self.inputs.r_data[s].fill(!id);
         }
-        if more && self.inputs.b_valid[s] == 0 && self.comes() {
+        if more && self.inputs.b_valid[s] == 0 && self.is_injected() {
             let id = self.unknown(|slice| &slice.writes, s);
-            self.slices[s].strangers.answered[1] = Some(id);
+            self.slices[s].illegal_inputs.answered[1] = Some(id);
             (self.inputs.b_valid[s], self.inputs.b_id[s]) = (1, id);
         }
-        let (inputs, strangers) = (&mut self.inputs, &self.slices[s].strangers);
-        for (c, stranger) in strangers.messages.iter().enumerate() {
+        let (inputs, illegal_inputs) = (&mut self.inputs, &self.slices[s].illegal_inputs);
+        for (c, stranger) in illegal_inputs.messages.iter().enumerate() {
             let Some(stranger) = stranger else {
                 continue;
             };
@@ -286,24 +287,24 @@ impl Bench<'_> {
             let word = !stranger.header ^ stranger.beat as u64;
             inputs.rx_data[s][c].fill(word);
         }
-        if let Some((ask, _)) = strangers.ask {
+        if let Some((ask, _)) = illegal_inputs.ask {
             inputs.local_req_valid[s] = 1;
             inputs.local_req[s] = ask;
         }
-        if let Some(line) = strangers.unlock {
+        if let Some(line) = illegal_inputs.unlock {
             inputs.unlock_valid[s] = 1;
             inputs.unlock_line[s] = line;
         }
     }
 
     /// Handles a beat that entered through a circuit. Returns true if it belongs to an illegal message.
-    pub(super) fn stranger_enters(&mut self, s: usize, c: usize) -> bool {
-        let Some(stranger) = &mut self.slices[s].strangers.messages[c] else {
+    pub(super) fn accept_illegal_beat(&mut self, s: usize, c: usize) -> bool {
+        let Some(stranger) = &mut self.slices[s].illegal_inputs.messages[c] else {
             return false;
         };
         stranger.beat += 1;
         let whole = stranger.beat == stranger.beats;
-        let Stranger {
+        let IllegalMessage {
             header,
             why,
             beat,
@@ -312,7 +313,7 @@ impl Bench<'_> {
         } = *stranger;
         let (number, line) = ((header >> 40 & 0xff) as usize, header & ((1 << 36) - 1));
         // A dropped message never waits and blocks no message behind it.
-        self.slices[s].entrances[c].before = match why {
+        self.slices[s].port_queues[c].before = match why {
             // Up to the beat that reveals the wrong length, the message is treated as a regular one: its first beat
             // waits for a slot.
             Some(IllegalReason::Length) if beat < shows => {
@@ -330,7 +331,7 @@ impl Bench<'_> {
                 };
                 self.counts[s].add(kind, c, 1);
                 let word = (why as u64) << 56 | (c as u64) << 48 | header & ((1 << 48) - 1);
-                self.slices[s].strangers.note(self.cycle, c, word);
+                self.slices[s].illegal_inputs.note(self.cycle, c, word);
             }
             None if whole => {
                 self.counts[s].add(const { first("Events") }, number, 1);
@@ -339,21 +340,24 @@ impl Bench<'_> {
                 if !event.request {
                     self.responses[unit] += 1;
                 }
-                self.slices[s].strangers.impossible.push((line, number));
+                self.slices[s]
+                    .illegal_inputs
+                    .impossible
+                    .push((line, number));
             }
             _ => {}
         }
         if whole {
-            self.slices[s].strangers.messages[c] = None;
-            self.report.strangers += 1;
+            self.slices[s].illegal_inputs.messages[c] = None;
+            self.report.illegal_inputs += 1;
         }
         true
     }
 
     /// Handles an accepted local operation. Returns true if it was illegal: an unknown operation, or one on a line of
     /// another slice.
-    pub(super) fn stranger_asks(&mut self, s: usize) -> bool {
-        let Some((ask, why)) = self.slices[s].strangers.ask.take() else {
+    pub(super) fn accept_illegal_operation(&mut self, s: usize) -> bool {
+        let Some((ask, why)) = self.slices[s].illegal_inputs.ask.take() else {
             return false;
         };
         let (operation, line) = (ask >> 36, ask & ((1 << 36) - 1));
@@ -367,8 +371,8 @@ impl Bench<'_> {
     }
 
     /// Handles an accepted unlock. Returns true if it was illegal.
-    pub(super) fn stranger_unlocks(&mut self, s: usize) -> bool {
-        let Some(line) = self.slices[s].strangers.unlock.take() else {
+    pub(super) fn accept_illegal_unlock(&mut self, s: usize) -> bool {
+        let Some(line) = self.slices[s].illegal_inputs.unlock.take() else {
             return false;
         };
         self.refuses(
@@ -381,17 +385,20 @@ impl Bench<'_> {
     }
 
     /// Accounts for this cycle's unsolicited memory answers, which the home dropped.
-    pub(super) fn strangers_of_memory(&mut self, s: usize) {
+    pub(super) fn count_unsolicited_answers(&mut self, s: usize) {
         let kinds = [
             (IllegalReason::Read, const { first("WrongReads") }),
             (IllegalReason::Write, const { first("WrongWrites") }),
         ];
-        for ((why, place), answered) in kinds.into_iter().zip(self.slices[s].strangers.answered) {
+        for ((why, place), answered) in kinds
+            .into_iter()
+            .zip(self.slices[s].illegal_inputs.answered)
+        {
             let Some(id) = answered else {
                 continue;
             };
             self.counts[s].add(place, 0, 1);
-            self.report.strangers += 1;
+            self.report.illegal_inputs += 1;
             self.refused_first(s, why, id);
         }
     }
@@ -401,19 +408,19 @@ impl Bench<'_> {
         let order = ORDER.iter().position(|&other| other == why);
         let order = CIRCUITS + order.unwrap_or(ORDER.len());
         let word = (why as u64) << 56 | rest;
-        self.slices[s].strangers.note(self.cycle, order, word);
+        self.slices[s].illegal_inputs.note(self.cycle, order, word);
     }
 
     fn refuses(&mut self, s: usize, place: usize, answer: u64) {
         self.counts[s].add(place, 0, 1);
         self.counts[s].add(const { first("Refused") }, 0, 1);
-        self.slices[s].strangers.answers.push(answer);
-        self.report.strangers += 1;
+        self.slices[s].illegal_inputs.answers.push(answer);
+        self.report.illegal_inputs += 1;
     }
 
     /// True if an answer to the device is the refusal of an illegal operation.
-    pub(super) fn stranger_is_told(&mut self, s: usize, answer: u64) -> bool {
-        let answers = &mut self.slices[s].strangers.answers;
+    pub(super) fn is_refusal_of_illegal_input(&mut self, s: usize, answer: u64) -> bool {
+        let answers = &mut self.slices[s].illegal_inputs.answers;
         let place = answers
             .iter()
             .position(|&expected| expected == answer & ((1 << 41) - 1));
@@ -421,7 +428,7 @@ impl Bench<'_> {
     }
 
     /// True if a unit's step drops an impossible event.
-    pub(super) fn stranger_is_dropped(
+    pub(super) fn is_illegal_drop(
         &mut self,
         line: u64,
         state: usize,
@@ -429,7 +436,7 @@ impl Bench<'_> {
         effect: usize,
     ) -> bool {
         let s = line as usize % SLICES;
-        let impossible = &mut self.slices[s].strangers.impossible;
+        let impossible = &mut self.slices[s].illegal_inputs.impossible;
         let Some(place) = impossible.iter().position(|&event| event == (line, number)) else {
             return false;
         };
@@ -444,25 +451,29 @@ impl Bench<'_> {
         }
         self.counts[s].add(const { first("Impossible") }, 0, 1);
         let word = 1 << 63 | (unit as u64 / 2) << 52 | (number as u64) << 36 | line;
-        self.slices[s].strangers.dropped.push((self.cycle, word));
+        self.slices[s]
+            .illegal_inputs
+            .dropped
+            .push((self.cycle, word));
         self.progress = self.cycle;
         true
     }
 
     /// True if all assertion messages are those that illegal traffic causes.
-    pub(super) fn is_of_strangers(&self, said: &str) -> bool {
+    pub(super) fn is_caused_by_illegal_traffic(&self, said: &str) -> bool {
         let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-        self.run.strangers > 0 && lines.all(|line| SAID.iter().any(|what| line.contains(what)))
+        self.run.illegal_inputs > 0
+            && lines.all(|line| ILLEGAL_ASSERTIONS.iter().any(|what| line.contains(what)))
     }
 
     /// Returns the expected values of the registers for the first refusal and for the first dropped event: one of these
     /// words, or 0.
     pub(super) fn firsts(&self, s: usize) -> [Vec<u64>; 2] {
-        let strangers = &self.slices[s].strangers;
-        let wrong = strangers.wrong.map_or(0, |(_, _, word)| word);
+        let illegal_inputs = &self.slices[s].illegal_inputs;
+        let wrong = illegal_inputs.wrong.map_or(0, |(_, _, word)| word);
         // If several units drop an event in one cycle, any of them may be recorded first.
-        let first = strangers.dropped.first().map(|&(cycle, _)| cycle);
-        let dropped = strangers.dropped.iter();
+        let first = illegal_inputs.dropped.first().map(|&(cycle, _)| cycle);
+        let dropped = illegal_inputs.dropped.iter();
         let dropped: Vec<u64> = dropped
             .filter(|&&(cycle, _)| Some(cycle) == first)
             .map(|&(_, word)| word)

@@ -4,7 +4,7 @@ use super::*;
 
 impl Bench<'_> {
     pub(super) fn drive(&mut self) {
-        self.strangers_come();
+        self.inject_illegal_traffic();
         let ready = self.run.ready;
         let cycle = self.cycle;
         let exact = self.run.exact;
@@ -13,11 +13,11 @@ impl Bench<'_> {
             let (inputs, slice, chance) = (&mut self.inputs, &mut self.slices[s], &mut self.chance);
             let mut often = || u64::from(chance.below(16) < ready);
             (inputs.rx_valid[s], inputs.rx_last[s]) = (0, 0);
-            for (c, entrance) in slice.entrances.iter_mut().enumerate() {
+            for (c, entrance) in slice.port_queues.iter_mut().enumerate() {
                 let Some((at, message)) = entrance.queue.front() else {
                     continue;
                 };
-                if slice.strangers.enters(c) {
+                if slice.illegal_inputs.enters(c) {
                     continue;
                 }
                 entrance.valid = entrance.valid || often() != 0;
@@ -42,7 +42,7 @@ impl Bench<'_> {
             }
             let stalled = self.stalls.stalled(s, cycle);
             inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum::<u64>() & !stalled;
-            let strange = slice.strangers.asks();
+            let strange = slice.illegal_inputs.asks();
             slice.ask_valid =
                 !slice.asks.is_empty() && !strange && (slice.ask_valid || often() != 0);
             inputs.local_req_valid[s] = u64::from(slice.ask_valid);
@@ -53,7 +53,7 @@ impl Bench<'_> {
                 inputs.local_req_valid[s] = 1;
                 inputs.local_req[s] = order;
             }
-            let strange = slice.strangers.unlocks();
+            let strange = slice.illegal_inputs.unlocks();
             slice.unlock_valid =
                 !slice.unlocks.is_empty() && !strange && (slice.unlock_valid || often() != 0);
             inputs.unlock_valid[s] = u64::from(slice.unlock_valid);
@@ -99,7 +99,7 @@ impl Bench<'_> {
             if let Some(write) = slice.written {
                 inputs.b_id[s] = slice.writes[write].id;
             }
-            self.drive_strangers(s);
+            self.drive_illegal_traffic(s);
         }
     }
 
@@ -119,7 +119,7 @@ impl Bench<'_> {
             self.leave(s, &outputs)?;
             self.answers(s, &outputs)?;
             self.memory(s, &outputs)?;
-            self.learns(s, &outputs)?;
+            self.check_permission_change(s, &outputs)?;
         }
         self.outputs = outputs;
         Ok(())
@@ -142,14 +142,14 @@ impl Bench<'_> {
                 continue;
             }
             self.progress = self.cycle;
-            if self.stranger_enters(s, c) {
+            if self.accept_illegal_beat(s, c) {
                 continue;
             }
-            let entrance = &self.slices[s].entrances[c];
+            let entrance = &self.slices[s].port_queues[c];
             if let (0, Some(&(at, _))) = (entrance.beat, entrance.queue.front()) {
-                self.cross(Crossing::Enters(at));
+                self.record_port_event(PortEvent::Enters(at));
             }
-            let entrance = &mut self.slices[s].entrances[c];
+            let entrance = &mut self.slices[s].port_queues[c];
             entrance.valid = false;
             entrance.beat += 1;
             let whole = match entrance.queue.front() {
@@ -175,9 +175,9 @@ impl Bench<'_> {
             }
         }
         if self.inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
-            if !self.stranger_asks(s) {
+            if !self.accept_illegal_operation(s) {
                 if let Some((at, _)) = self.slices[s].asks.pop_front() {
-                    self.cross(Crossing::Asks(at));
+                    self.record_port_event(PortEvent::Asks(at));
                 }
                 self.slices[s].ask_valid = false;
                 self.behind.orders[s] = None;
@@ -185,7 +185,7 @@ impl Bench<'_> {
             self.progress = self.cycle;
         }
         if self.inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
-            if !self.stranger_unlocks(s) {
+            if !self.accept_illegal_unlock(s) {
                 let slice = &mut self.slices[s];
                 slice.unlocks.pop_front();
                 slice.unlock_valid = false;
@@ -202,8 +202,8 @@ impl Bench<'_> {
                 continue;
             }
             self.progress = self.cycle;
-            let mut leaving = match self.slices[s].leaving[c].take() {
-                Some(leaving) => leaving,
+            let mut departing = match self.slices[s].departing[c].take() {
+                Some(departing) => departing,
                 None => {
                     let header = outputs.tx_header[s][c];
                     let line = self.line_of(header & ((1 << 36) - 1), "a message to the remote")?;
@@ -214,8 +214,8 @@ impl Bench<'_> {
                             format!("a message to the remote has the number {number}"),
                         );
                     }
-                    self.cross(Crossing::Leaves(line));
-                    Leaving {
+                    self.record_port_event(PortEvent::Leaves(line));
+                    DepartingMessage {
                         line,
                         number,
                         bytes: [0; WORDS],
@@ -225,22 +225,22 @@ impl Bench<'_> {
             };
             self.stalls.taken(s, c, self.cycle);
             let beat = &outputs.tx_data[s][c][..self.beat];
-            leaving.bytes[leaving.beat * self.beat..][..self.beat].copy_from_slice(beat);
-            leaving.beat += 1;
-            let sent = &self.rom.sends[leaving.number];
-            let last = !sent.payload || leaving.beat == self.beats;
+            departing.bytes[departing.beat * self.beat..][..self.beat].copy_from_slice(beat);
+            departing.beat += 1;
+            let sent = &self.rom.sends[departing.number];
+            let last = !sent.payload || departing.beat == self.beats;
             if last != (outputs.tx_last[s] >> c & 1 != 0) {
-                let (name, beat) = (&sent.name, leaving.beat);
+                let (name, beat) = (&sent.name, departing.beat);
                 let not = if last { "not " } else { "" };
                 let what = format!("beat {beat} of {name} is {not}marked as its last one");
-                return wrong(leaving.line, what);
+                return wrong(departing.line, what);
             }
-            if sent.payload && leaving.beat < self.beats {
-                self.slices[s].leaving[c] = Some(leaving);
+            if sent.payload && departing.beat < self.beats {
+                self.slices[s].departing[c] = Some(departing);
                 continue;
             }
-            let at = leaving.line;
-            self.cross(Crossing::HasLeft(at));
+            let at = departing.line;
+            self.record_port_event(PortEvent::HasLeft(at));
             let Some(expected) = self.lines[at].expected[c].pop_front() else {
                 return wrong(
                     at,
@@ -259,7 +259,7 @@ impl Bench<'_> {
             }
             if expected
                 .bytes
-                .is_some_and(|bytes| bytes[..self.words] != leaving.bytes[..self.words])
+                .is_some_and(|bytes| bytes[..self.words] != departing.bytes[..self.words])
             {
                 return wrong(
                     at,
@@ -270,7 +270,7 @@ impl Bench<'_> {
                 );
             }
             self.report.messages += 1;
-            self.frees(at, expected.flight);
+            self.free_departed(at, expected.flight);
             self.send(at, false, expected);
         }
         Ok(())
@@ -280,7 +280,7 @@ impl Bench<'_> {
     fn answers_at(&mut self, at: usize) -> u64 {
         let time = self.after(self.run.memory);
         let line = &mut self.lines[at];
-        line.memory_goes_on = !line.withheld;
+        line.is_memory_resumed = !line.withheld;
         match line.withheld {
             true => u64::MAX,
             false => time,
@@ -293,14 +293,14 @@ impl Bench<'_> {
             return Ok(());
         }
         if self.behind.asks() {
-            return self.done_inside(s, outputs);
+            return self.complete_invalidation(s, outputs);
         }
         self.progress = self.cycle;
         let answer = outputs.local_rsp[s];
-        if self.stranger_is_told(s, answer) {
+        if self.is_refusal_of_illegal_input(s, answer) {
             return Ok(());
         }
-        self.ends_something();
+        self.record_operation_end();
         let at = self.line_of(answer & ((1 << 36) - 1), "an answer to the device")?;
         let unlock = answer >> 40 & 1 != 0;
         let answer = Answer {
@@ -322,7 +322,7 @@ impl Bench<'_> {
         if !answer.unlock {
             self.frees_local(at);
         }
-        self.cross(Crossing::Answers(at));
+        self.record_port_event(PortEvent::Answers(at));
         let line = &mut self.lines[at];
         self.report.answers += 1;
         if answer.unlock {
@@ -346,7 +346,7 @@ impl Bench<'_> {
     }
 
     /// Returns the permission that the remote receives with the line being read; `None` for an uncached read.
-    pub(super) fn gets(&self, at: usize) -> Right {
+    pub(super) fn read_permission(&self, at: usize) -> Right {
         let mut home = self.lines[at].home.clone();
         let has = self.rom.rights[usize::from(home.state)];
         let occasion = Trigger {
@@ -367,7 +367,7 @@ impl Bench<'_> {
     }
 
     /// Checks a reported permission change against the controllers' changes, in order per unit, except for lost ones.
-    fn learns(&mut self, s: usize, outputs: &Outputs) -> Checked {
+    fn check_permission_change(&mut self, s: usize, outputs: &Outputs) -> Checked {
         if outputs.change_valid[s] & self.inputs.change_ready[s] == 0 {
             return Ok(());
         }
@@ -382,9 +382,9 @@ impl Bench<'_> {
 
     /// Checks memory requests, and completes memory operations.
     pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
-        self.strangers_of_memory(s);
+        self.count_unsolicited_answers(s);
         self.memory_reads(s, outputs)?;
-        self.memory_takes(s, outputs)?;
+        self.record_write_beats(s, outputs)?;
         self.memory_writes(s)?;
         if self.inputs.b_valid[s] & outputs.b_ready[s] != 0 {
             self.progress = self.cycle;
@@ -419,7 +419,7 @@ impl Bench<'_> {
             }
             self.lines[line].operation = Memory::Reading;
             let at = self.answers_at(line);
-            self.cross(Crossing::Reads(line));
+            self.record_port_event(PortEvent::Reads(line));
             self.slices[s].reads.push(Burst {
                 line,
                 id: outputs.ar_id[s],
@@ -432,7 +432,7 @@ impl Bench<'_> {
             if let Some(index) = self.slices[s].reading.take() {
                 let read = &self.slices[s].reads[index];
                 if read.beat == 0 {
-                    self.cross(Crossing::IsRead(read.line));
+                    self.record_port_event(PortEvent::IsRead(read.line));
                 }
                 let read = &mut self.slices[s].reads[index];
                 read.beat += 1;
@@ -447,7 +447,7 @@ impl Bench<'_> {
     }
 
     /// Records addresses and data beats of writes, which arrive independently.
-    fn memory_takes(&mut self, s: usize, outputs: &Outputs) -> Checked {
+    fn record_write_beats(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let line_bytes = u64::from(self.protocol.line_bytes);
         if outputs.aw_valid[s] & self.inputs.aw_ready[s] != 0 {
             self.progress = self.cycle;
@@ -519,7 +519,7 @@ impl Bench<'_> {
                 line.memory[word] = line.memory[word] & !covered | bytes[word] & covered;
             }
             line.operation = Memory::Writing;
-            self.cross(Crossing::Writes(at));
+            self.record_port_event(PortEvent::Writes(at));
             let time = self.answers_at(at);
             self.slices[s].writes.push(Burst {
                 line: at,

@@ -6,25 +6,25 @@ impl Bench<'_> {
     pub(super) fn at_rest(&self) -> bool {
         let slices_rest = self.slices.iter().all(|slice| {
             slice
-                .entrances
+                .port_queues
                 .iter()
                 .all(|entrance| entrance.queue.is_empty())
-                && slice.leaving.iter().all(Option::is_none)
+                && slice.departing.iter().all(Option::is_none)
                 && slice.asks.is_empty()
                 && slice.unlocks.is_empty()
                 && slice.reads.is_empty()
                 && slice.writes.is_empty()
                 && slice.addresses.is_empty()
                 && slice.data.is_empty()
-                && slice.strangers.rest()
+                && slice.illegal_inputs.rest()
         });
         // A request may still wait until a full set frees a way by itself.
         let rests = 300 + (1 << self.shape.patience);
-        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + rests
+        slices_rest && self.messages_in_flight.is_empty() && self.cycle > self.progress + rests
     }
 
     /// Checks that no operation or message is left and that memory or the remote holds the last write.
-    pub(super) fn at_the_end(&self) -> Checked {
+    pub(super) fn check_final_state(&self) -> Checked {
         if self.outputs.idle.contains(&0) {
             let what = "at the end, the home has something in hand that nobody waits for";
             return noticed(Check::Rest, None, what.into());

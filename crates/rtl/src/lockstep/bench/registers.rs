@@ -1,19 +1,19 @@
 //! The home's registers: expected counter values are derived from its pins and compared at the end of a run.
 
-use super::unit_resources::{Lack, Use};
+use super::unit_resources::{MissingResource, Use};
 use super::*;
 use crate::registers::place as first;
-use crate::registers::{present, register, Register, COUNTERS, PLACES, REGISTERS};
+use crate::registers::{present, register, Register, COUNTERS, COUNTER_POSITIONS, REGISTERS};
 
 /// Maximum number of cycles until a register access is answered.
-const PATIENCE: u64 = 2_000;
+const TIMEOUT_CYCLES: u64 = 2_000;
 /// AXI response codes.
 const OKAY: u64 = 0;
 const ERROR: u64 = 2;
 /// Addresses without a register.
-const NOWHERE: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
+const UNUSED_ADDRESSES: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
 /// Number of cycles after which all events have been reported and counted.
-const COUNTED: u64 = 200;
+const COUNTING_CYCLES: u64 = 200;
 
 /// Value and AXI response of a register in each slice.
 type Answers = [(u64, u64); SLICES];
@@ -36,8 +36,8 @@ const GROUPS: [&[usize]; 5] = [
 /// Expected counter values of a slice, by position: a certain minimum, and a possible excess.
 #[derive(Clone)]
 pub(super) struct Counts {
-    sure: [u64; PLACES],
-    perhaps: [u64; PLACES],
+    sure: [u64; COUNTER_POSITIONS],
+    perhaps: [u64; COUNTER_POSITIONS],
     /// For each group, the number of events whose counter is ambiguous.
     either: [u64; GROUPS.len()],
 }
@@ -45,8 +45,8 @@ pub(super) struct Counts {
 impl Default for Counts {
     fn default() -> Counts {
         Counts {
-            sure: [0; PLACES],
-            perhaps: [0; PLACES],
+            sure: [0; COUNTER_POSITIONS],
+            perhaps: [0; COUNTER_POSITIONS],
             either: [0; GROUPS.len()],
         }
     }
@@ -84,7 +84,7 @@ impl Bench<'_> {
         let (inputs, slice, rom) = (&self.inputs, &self.slices[s], self.rom);
         let counts = &mut self.counts[s];
         let taken = inputs.rx_valid[s] & outputs.rx_ready[s];
-        for (c, entrance) in slice.entrances.iter().enumerate() {
+        for (c, entrance) in slice.port_queues.iter().enumerate() {
             if (inputs.rx_valid[s] & !outputs.rx_ready[s]) >> c & 1 != 0 {
                 let [unit, slot] = const { [first("RxWaitsUnit"), first("RxWaitsSlot")] };
                 // After a first beat of data, the stream waits for a slot; after a last beat, for the unit.
@@ -94,7 +94,7 @@ impl Bench<'_> {
                     _ => counts.one_of(&[unit + c]),
                 }
             }
-            let own = taken >> c & 1 != 0 && !slice.strangers.enters(c);
+            let own = taken >> c & 1 != 0 && !slice.illegal_inputs.enters(c);
             let Some((_, message)) = entrance.queue.front().filter(|_| own) else {
                 continue;
             };
@@ -108,13 +108,13 @@ impl Bench<'_> {
                 );
             }
         }
-        for (c, leaving) in slice.leaving.iter().enumerate() {
+        for (c, departing) in slice.departing.iter().enumerate() {
             let waits = (outputs.tx_valid[s] & !inputs.tx_ready[s]) >> c & 1;
             counts.add(const { first("TxWaits") }, c, waits);
             // Count headers; an unknown message number is reported elsewhere.
             let number = (outputs.tx_header[s][c] >> 40 & 0xff) as usize;
             if (outputs.tx_valid[s] & inputs.tx_ready[s]) >> c & 1 != 0
-                && leaving.is_none()
+                && departing.is_none()
                 && number < rom.sends.len()
             {
                 counts.add(const { first("Sent") }, number, 1);
@@ -158,15 +158,15 @@ impl Bench<'_> {
     }
 
     /// Records a stalled event, whose line has a pending operation or which lacks one of the given resources.
-    pub(super) fn stalls(&mut self, s: usize, lacks: &[Lack]) {
-        let place = |lack: &Lack| match lack {
-            Lack::Room => const { first("StallsRoom") },
-            Lack::Read => const { first("StallsRead") },
-            Lack::Local => const { first("StallsLocal") },
-            Lack::Send => const { first("StallsSend") },
-            Lack::Write => const { first("StallsWrite") },
+    pub(super) fn stalls(&mut self, s: usize, missing_resources: &[MissingResource]) {
+        let place = |lack: &MissingResource| match lack {
+            MissingResource::Room => const { first("StallsRoom") },
+            MissingResource::Read => const { first("StallsRead") },
+            MissingResource::Local => const { first("StallsLocal") },
+            MissingResource::Send => const { first("StallsSend") },
+            MissingResource::Write => const { first("StallsWrite") },
         };
-        let places: Vec<usize> = lacks.iter().map(place).collect();
+        let places: Vec<usize> = missing_resources.iter().map(place).collect();
         match places.is_empty() {
             true => self.counts[s].one_of(&[const { first("StallsLine") }]),
             false => self.counts[s].one_of(&places),
@@ -194,7 +194,7 @@ impl Bench<'_> {
     /// Reads all registers of the quiescent home, and writes the writable ones.
     pub(super) fn registers(&mut self) -> Checked {
         self.listens = true;
-        for _ in 0..COUNTED {
+        for _ in 0..COUNTING_CYCLES {
             self.quiet_cycle()?;
         }
         // Changes that have not been reported by now are lost.
@@ -203,9 +203,9 @@ impl Bench<'_> {
             self.lost(unit % SLICES, lost);
         }
         let expected = self.counts.clone();
-        let mut read = vec![[0; SLICES]; PLACES];
+        let mut read = vec![[0; SLICES]; COUNTER_POSITIONS];
         // Use an order in which the home's counter scan reaches the next position soon.
-        for place in (0..PLACES).map(|step| step * 21 % PLACES) {
+        for place in (0..COUNTER_POSITIONS).map(|step| step * 21 % COUNTER_POSITIONS) {
             let address = COUNTERS + 8 * place as u64;
             let before = self.cycle;
             let answers = self.read(address)?;
@@ -234,7 +234,7 @@ impl Bench<'_> {
                     continue;
                 };
                 let counted = read[s];
-                if !self.hidden(about.name) && !expected.allow(place, counted) {
+                if !self.is_unobservable(about.name) && !expected.allow(place, counted) {
                     let (sure, most) = (expected.sure[place], expected.perhaps[place]);
                     return said(format!(
                         "slice {s} counts {counted} of {}[{number}]; there were {sure}, and perhaps {most} more",
@@ -256,14 +256,14 @@ impl Bench<'_> {
                 }
             }
         }
-        self.first_strangers(false)?;
+        self.check_first_refusal(false)?;
         self.report.counters = read.iter().map(|slices| slices.iter().sum()).collect();
         self.about()?;
         self.control()
     }
 
     /// Checks the registers of the first refusal and of the first dropped event, which keep their values until cleared.
-    fn first_strangers(&mut self, cleared: bool) -> Checked {
+    fn check_first_refusal(&mut self, cleared: bool) -> Checked {
         for (kind, name) in ["FirstWrong", "FirstImpossible"].into_iter().enumerate() {
             let answers = self.read(register(name).address)?;
             for (s, (value, answer)) in answers.into_iter().enumerate() {
@@ -283,10 +283,10 @@ impl Bench<'_> {
 
     /// True for counters that are observable neither at the pins nor in the steps of units: all cycles, and ports
     /// between home and endpoint.
-    fn hidden(&self, name: &str) -> bool {
+    fn is_unobservable(&self, name: &str) -> bool {
         match name {
             "Cycles" => true,
-            "ArWaits" | "AwWaits" | "WWaits" => self.behind.remembers(),
+            "ArWaits" | "AwWaits" | "WWaits" => self.behind.has_memory(),
             "LocalWaits" | "AnswerWaits" => self.behind.asks(),
             _ => false,
         }
@@ -335,7 +335,7 @@ impl Bench<'_> {
                 return said(format!("Shape of slice {s} reads {value:x}"));
             }
         }
-        for address in NOWHERE {
+        for address in UNUSED_ADDRESSES {
             let answers = self.read(address)?;
             if answers.iter().any(|&(_, answer)| answer != ERROR) {
                 return said(format!(
@@ -350,7 +350,7 @@ impl Bench<'_> {
     fn control(&mut self) -> Checked {
         let control = register("Control").address;
         let cycles = register("Cycles").address;
-        let refuses = [register("Identity").address, cycles, NOWHERE[0]];
+        let refuses = [register("Identity").address, cycles, UNUSED_ADDRESSES[0]];
         for (address, answer) in refuses
             .map(|address| (address, ERROR))
             .into_iter()
@@ -380,7 +380,7 @@ impl Bench<'_> {
                 return said(format!("{name} reads {answers:?} after it was cleared"));
             }
         }
-        self.first_strangers(true)?;
+        self.check_first_refusal(true)?;
         match self.read(control)? {
             [(1, OKAY), (1, OKAY)] => Ok(()),
             answers => said(format!("Control reads {answers:?} while counting goes on")),
@@ -399,7 +399,7 @@ impl Bench<'_> {
     fn read(&mut self, address: u64) -> Checked<Answers> {
         let mut asked = [false; SLICES];
         let mut answers = [None; SLICES];
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT_CYCLES {
             for (s, asked) in asked.iter().enumerate() {
                 self.inputs.cfg_ar_valid[s] = u64::from(!asked);
                 self.inputs.cfg_ar_addr[s] = address;
@@ -425,7 +425,7 @@ impl Bench<'_> {
         let mut given = [[false; 2]; SLICES];
         let mut offered = [[false; 2]; SLICES];
         let mut answers = [None; SLICES];
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT_CYCLES {
             for s in 0..SLICES {
                 for offered in &mut offered[s] {
                     *offered |= self.chance.below(4) == 0;

@@ -1,6 +1,6 @@
 //! Long stalls of single ports, in every run. A unit that frees a place too soon uses the place again during a stall.
 
-use super::{Chance, Run, CIRCUITS, SLICES};
+use super::{RandomGenerator, Run, CIRCUITS, SLICES};
 
 /// The port of memory's write data, after those of the circuits to the remote.
 pub(super) const MEMORY: usize = CIRCUITS;
@@ -13,7 +13,7 @@ const LONGEST: u64 = 64;
 
 /// The stalled ports of both slices.
 pub(super) struct Stalls {
-    chance: Chance,
+    chance: RandomGenerator,
     /// Measurements run without stalls.
     none: bool,
     /// The cycle in which each port is ready again.
@@ -24,7 +24,7 @@ impl Stalls {
     /// Returns the stalls of a run. Their random numbers are their own, so other draws stay the same.
     pub(super) fn new(run: &Run) -> Stalls {
         Stalls {
-            chance: Chance::new(run.seed ^ 0x2545_f491),
+            chance: RandomGenerator::new(run.seed ^ 0x2545_f491),
             none: run.exact,
             until: [[0; PORTS]; SLICES],
         }

@@ -10,7 +10,7 @@ impl Bench<'_> {
         let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
         let (next, effect, state, number) =
             (field(36, 8), field(44, 2), field(46, 8), field(54, 6));
-        if self.stranger_is_dropped(step & ((1 << 36) - 1), state, number, effect) {
+        if self.is_illegal_drop(step & ((1 << 36) - 1), state, number, effect) {
             return Ok(());
         }
         let at = self.line_of(step & ((1 << 36) - 1), "a step")?;
@@ -39,21 +39,22 @@ impl Bench<'_> {
             );
         }
         let event = about.event;
-        let (home, expected, acts) = self.by_controller(at, event, (effect, next), &place)?;
+        let (home, expected, acts) =
+            self.execute_in_controller(at, event, (effect, next), &place)?;
         let line = &self.lines[at];
         let used = Use {
             event: about.event,
             row: self.rom.row(state, number),
             state: line.home.state,
             evict,
-            ends_own: evict || line.pending.is_some_and(|(_, own)| own),
+            is_own_operation: evict || line.pending.is_some_and(|(_, own)| own),
         };
         let slice = line.number as usize % SLICES;
         // A refusal of the directory's own operation is no step either.
         if expected == 1 || expected == 2 && evict {
             self.stalls(slice, &[]);
         } else {
-            self.has_places(at, slice, &used, held, &place)?;
+            self.check_stall_reason(at, slice, &used, held, &place)?;
         }
         // A resource is missing; the unit will retry the event.
         if held {
@@ -69,7 +70,7 @@ impl Bench<'_> {
                 after,
             };
             let unit = line.number as usize % self.requests.len();
-            self.changes.learnt(unit, change, self.cycle);
+            self.changes.record_change(unit, change, self.cycle);
         }
         line.home = home;
         self.report.covered[state][number] = true;
@@ -81,10 +82,10 @@ impl Bench<'_> {
             self.advance = self.cycle;
         }
         let after = states[usize::from(line.home.state)].clone();
-        self.cross(Crossing::Handles(at, event));
+        self.record_port_event(PortEvent::Handles(at, event));
         let message = self.consume(at, event, expected, evict, &place)?;
         if expected == 3 {
-            self.home_does(at, event, acts, message, place)?;
+            self.apply_home_actions(at, event, acts, message, place)?;
             self.note(at, HOME, Action::Becomes { state: after });
         }
         if expected >= 2 {
@@ -94,14 +95,14 @@ impl Bench<'_> {
                 let last = expected.rev().find(|message| message.kind == sent.message);
                 last.map(|message| message.flight)
             });
-            self.takes_places(at, &used, granted);
+            self.update_resources(at, &used, granted);
         }
         Ok(())
     }
 
     /// Executes an event in the controller. Returns its new configuration, the number of the effect, and its actions.
     /// Fails if effect or next state differ from those that the unit reports.
-    fn by_controller(
+    fn execute_in_controller(
         &self,
         at: usize,
         event: Event,
@@ -152,7 +153,7 @@ impl Bench<'_> {
 
     /// Checks that the unit had a reason to stall an event, and that it had the resources for an event that it
     /// consumed.
-    fn has_places(
+    fn check_stall_reason(
         &mut self,
         at: usize,
         slice: usize,
@@ -160,9 +161,9 @@ impl Bench<'_> {
         held: bool,
         place: &str,
     ) -> Checked {
-        let (lacks, sure) = self.lacks(at, used);
-        match (held, lacks.is_empty(), sure) {
-            (true, false, _) => self.stalls(slice, &lacks),
+        let (missing_resources, sure) = self.missing_resources(at, used);
+        match (held, missing_resources.is_empty(), sure) {
+            (true, false, _) => self.stalls(slice, &missing_resources),
             (true, true, _) => {
                 return wrong(
                     at,
@@ -170,7 +171,7 @@ impl Bench<'_> {
                 )
             }
             (false, _, true) => {
-                let last = lacks.last();
+                let last = missing_resources.last();
                 return wrong(at, format!("{place}, the home goes on without a {last:?}"));
             }
             (false, ..) => {}
@@ -188,8 +189,8 @@ impl Bench<'_> {
         place: &str,
     ) -> Checked<Option<Message>> {
         let taken = effect >= 2;
-        if self.behind.remembers() {
-            self.foretell(at, event, evict);
+        if self.behind.has_memory() {
+            self.predict_action(at, event, evict);
         }
         let line = &mut self.lines[at];
         let missing = || {
@@ -208,7 +209,7 @@ impl Bench<'_> {
                     return Ok(None);
                 }
                 let message = line.arrived.remove(index);
-                self.lands(at, kind);
+                self.consume_message(at, kind);
                 let unit = self.unit(at);
                 match self.protocol.class(kind) {
                     Some(Class::Request) => self.requests[unit] -= 1,
@@ -286,7 +287,7 @@ impl Bench<'_> {
     }
 
     /// Applies the actions of the home's controller, which the RTL must then perform.
-    fn home_does(
+    fn apply_home_actions(
         &mut self,
         at: usize,
         event: Event,
@@ -305,7 +306,7 @@ impl Bench<'_> {
             sender: Some(0),
             brought: brought.as_ref(),
         };
-        let mut around = AtHome {
+        let mut around = HomeRowContext {
             bench: self,
             at,
             message: message.as_ref(),
@@ -317,7 +318,7 @@ impl Bench<'_> {
 }
 
 /// Execution context of the home's rows.
-struct AtHome<'b, 'a> {
+struct HomeRowContext<'b, 'a> {
     bench: &'b mut Bench<'a>,
     at: usize,
     /// The message that the row consumes, if any.
@@ -326,7 +327,7 @@ struct AtHome<'b, 'a> {
     place: &'b str,
 }
 
-impl AtHome<'_, '_> {
+impl HomeRowContext<'_, '_> {
     fn line(&mut self) -> &mut Line {
         &mut self.bench.lines[self.at]
     }
@@ -340,7 +341,7 @@ impl AtHome<'_, '_> {
     }
 }
 
-impl HomeContext for AtHome<'_, '_> {
+impl HomeContext for HomeRowContext<'_, '_> {
     type Copy = Bytes;
     type Wrong = Wrong;
 
@@ -349,14 +350,14 @@ impl HomeContext for AtHome<'_, '_> {
     }
 
     /// Bytes carry their values, so comparison with the last write shows that they are stale.
-    fn aged(&self, copy: &Bytes) -> Bytes {
+    fn mark_stale(&self, copy: &Bytes) -> Bytes {
         *copy
     }
 
     fn send(&mut self, sending: Sending<Bytes>) -> Checked {
         let at = self.at;
         let kind = sending.message;
-        self.bench.departs(at, kind)?;
+        self.bench.count_message_in_flight(at, kind)?;
         let name = &self.bench.protocol.message(kind).name;
         let bytes = match sending.bytes {
             Sent::Line(bytes) if !self.current(&bytes) => {
@@ -409,18 +410,18 @@ impl HomeContext for AtHome<'_, '_> {
         self.unknown()
     }
 
-    fn set_aside(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+    fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
         self.unknown()
     }
 
-    fn take_aside(&mut self) -> Checked<(Option<u8>, bool)> {
+    fn take_deferred_write(&mut self) -> Checked<(Option<u8>, bool)> {
         self.unknown()
     }
 
     fn start(&mut self, wish: MemoryOp<Bytes>) -> Checked {
         let state = usize::from(self.line().home.state);
         self.line().right = match wish {
-            MemoryOp::Read => self.bench.gets(self.at),
+            MemoryOp::Read => self.bench.read_permission(self.at),
             _ => self.bench.rom.rights[state],
         };
         if wish == MemoryOp::Read {
@@ -453,7 +454,7 @@ impl HomeContext for AtHome<'_, '_> {
     }
 
     fn acknowledge(&mut self, operation: u8) -> Checked {
-        self.bench.ends_something();
+        self.bench.record_operation_end();
         let Some((pending, of_directory)) = self.line().pending.take() else {
             return self.wrong("nothing is in hand to be acknowledged");
         };
@@ -469,7 +470,7 @@ impl HomeContext for AtHome<'_, '_> {
             self.line().locked = Some(ensures);
         }
         if !of_directory && self.bench.behind.asks() {
-            self.bench.taken_inside(self.at)?;
+            self.bench.complete_endpoint_operation(self.at)?;
         } else if !of_directory {
             self.line().answers.push(Answer {
                 unlock: false,

@@ -3,11 +3,11 @@
 use super::*;
 
 /// Number of cycles without activity after which the run is considered deadlocked.
-const PATIENCE: u64 = 20_000;
+const TIMEOUT_CYCLES: u64 = 20_000;
 
 /// A port crossing; the index is that of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Crossing {
+pub enum PortEvent {
     /// Header of a message to the home.
     Enters(usize),
     /// Header of a message to the remote.
@@ -100,9 +100,9 @@ pub struct Rate {
 }
 
 impl Bench<'_> {
-    pub(super) fn cross(&mut self, crossing: Crossing) {
-        if let Some(crossings) = &mut self.crossings {
-            crossings.push((self.cycle, crossing));
+    pub(super) fn record_port_event(&mut self, crossing: PortEvent) {
+        if let Some(port_events) = &mut self.port_events {
+            port_events.push((self.cycle, crossing));
         }
     }
 
@@ -111,7 +111,7 @@ impl Bench<'_> {
         self.drive();
         self.step_model()?;
         self.observe()?;
-        if self.cycle - self.progress > PATIENCE {
+        if self.cycle - self.progress > TIMEOUT_CYCLES {
             return self.stuck();
         }
         Ok(())
@@ -141,24 +141,24 @@ impl Bench<'_> {
         &mut self,
         at: usize,
         what: Result<Access, u8>,
-    ) -> Checked<Vec<(u64, Crossing)>> {
-        self.crossings = Some(Vec::new());
+    ) -> Checked<Vec<(u64, PortEvent)>> {
+        self.port_events = Some(Vec::new());
         match what {
             Ok(access) => self.access(at, access)?,
             Err(operation) => self.ask(at, operation),
         }
         self.settle()?;
-        Ok(self.crossings.take().unwrap_or_default())
+        Ok(self.port_events.take().unwrap_or_default())
     }
 
     /// Lets the remote read all lines at once and returns the port crossings until quiescence.
-    pub(in crate::lockstep) fn burst(&mut self) -> Checked<Vec<(u64, Crossing)>> {
-        self.crossings = Some(Vec::new());
+    pub(in crate::lockstep) fn burst(&mut self) -> Checked<Vec<(u64, PortEvent)>> {
+        self.port_events = Some(Vec::new());
         for at in 0..self.lines.len() {
             self.access(at, Access::Load)?;
         }
         self.settle()?;
-        Ok(self.crossings.take().unwrap_or_default())
+        Ok(self.port_events.take().unwrap_or_default())
     }
 
     pub(super) fn ask(&mut self, at: usize, operation: u8) {
@@ -179,7 +179,7 @@ impl Bench<'_> {
         let mut active: Vec<usize> = Vec::new();
         let mut begun = None;
         let mut ended = None;
-        self.crossings = Some(Vec::new());
+        self.port_events = Some(Vec::new());
         let answers = self.report.answers as usize;
         while done < lines {
             let mut still = Vec::with_capacity(active.len());
@@ -224,7 +224,7 @@ impl Bench<'_> {
                 }
                 Traffic::Engine => {
                     if next == 0 {
-                        self.order_all();
+                        self.command_engines();
                         next = lines;
                     }
                 }
@@ -243,14 +243,14 @@ impl Bench<'_> {
             self.one_cycle()?;
         }
         self.settle()?;
-        let crossings = self.crossings.take().unwrap_or_default();
+        let port_events = self.port_events.take().unwrap_or_default();
         let (Some(begun), Some(ended)) = (begun, ended) else {
             return noticed(Check::Rest, None, "too few lines to measure".into());
         };
         Ok(Rate {
             lines: (ended.1 - begun.1) as u64,
             cycles: ended.0 - begun.0,
-            in_hand: in_hand(&crossings, begun.0, ended.0),
+            in_hand: in_hand(&port_events, begun.0, ended.0),
             ports: ended.2.since(&begun.2),
         })
     }
@@ -258,21 +258,21 @@ impl Bench<'_> {
 
 /// Returns the mean number of messages and operations in progress at the home between two cycles.
 /// Each ends with the next output for its line.
-fn in_hand(crossings: &[(u64, Crossing)], from: u64, to: u64) -> f64 {
+fn in_hand(port_events: &[(u64, PortEvent)], from: u64, to: u64) -> f64 {
     let mut since: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
     let mut total = 0;
-    for &(cycle, crossing) in crossings {
+    for &(cycle, crossing) in port_events {
         match crossing {
-            Crossing::Enters(at) | Crossing::Asks(at) => since.entry(at).or_default().push(cycle),
-            Crossing::Leaves(at) | Crossing::Answers(at) | Crossing::Writes(at) => {
+            PortEvent::Enters(at) | PortEvent::Asks(at) => since.entry(at).or_default().push(cycle),
+            PortEvent::Leaves(at) | PortEvent::Answers(at) | PortEvent::Writes(at) => {
                 if let Some(entered) = since.get_mut(&at).and_then(Vec::pop) {
                     total += cycle.min(to).saturating_sub(entered.max(from));
                 }
             }
-            Crossing::HasLeft(_)
-            | Crossing::Handles(..)
-            | Crossing::Reads(_)
-            | Crossing::IsRead(_) => {}
+            PortEvent::HasLeft(_)
+            | PortEvent::Handles(..)
+            | PortEvent::Reads(_)
+            | PortEvent::IsRead(_) => {}
         }
     }
     total as f64 / (to - from).max(1) as f64

@@ -8,11 +8,11 @@ use crate::lockstep::shapes::Shape;
 use crate::rom;
 
 /// Number of cycles after which a unit has certainly observed a transfer at the home's ports.
-const HEARD: u64 = 16;
+const OBSERVATION_CYCLES: u64 = 16;
 
 /// Resource that an event can lack, in the order in which a unit reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Lack {
+pub(super) enum MissingResource {
     /// A way of the directory.
     Room,
     /// A read entry.
@@ -35,21 +35,21 @@ pub(super) struct Use {
     /// True if the event is the directory's own operation.
     pub evict: bool,
     /// True if the pending operation, which the row may complete, is the directory's own.
-    pub ends_own: bool,
+    pub is_own_operation: bool,
 }
 
 impl Use {
-    fn of_memory(&self) -> bool {
+    fn is_memory_event(&self) -> bool {
         matches!(self.event, Event::MemoryData(_) | Event::MemoryDone)
     }
 
-    fn of_device(&self) -> bool {
+    fn is_device_event(&self) -> bool {
         matches!(self.event, Event::Local(_)) && !self.evict
     }
 
     /// True if a message is sent although no memory operation has completed.
     fn immediate(&self) -> bool {
-        self.row.grant.is_some() && !self.of_memory()
+        self.row.grant.is_some() && !self.is_memory_event()
     }
 }
 
@@ -83,7 +83,7 @@ impl Kind {
     }
 
     /// Changes the end of a line's allocation from `before` to `after`; `None` frees the resource.
-    fn turns(&mut self, at: usize, before: Until, after: Option<Until>) {
+    fn change_end(&mut self, at: usize, before: Until, after: Option<Until>) {
         let place = self.0.iter().position(|&place| place == (at, before));
         match (place, after) {
             (Some(place), Some(after)) => self.0[place].1 = after,
@@ -107,7 +107,11 @@ pub(super) struct UnitResources {
 
 impl Bench<'_> {
     /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
-    pub(super) fn lacks(&mut self, at: usize, used: &Use) -> (Vec<Lack>, bool) {
+    pub(super) fn missing_resources(
+        &mut self,
+        at: usize,
+        used: &Use,
+    ) -> (Vec<MissingResource>, bool) {
         let (unit, set) = (self.unit(at), self.set(at));
         let Shape {
             reads,
@@ -118,17 +122,17 @@ impl Bench<'_> {
             ..
         } = self.shape;
         let cycle = self.cycle;
-        let yields = used.row.memory == rom::Memory::Write && self.yields(unit, used);
+        let can_yield = used.row.memory == rom::Memory::Write && self.can_yield(unit, used);
         let places = &mut self.places[unit];
         let full = |kind: &mut Kind, room: usize| {
             let (sure, perhaps) = kind.taken(cycle);
             (sure >= room, perhaps >= room)
         };
         let never = (false, false);
-        let mut lacks = Vec::new();
+        let mut missing_resources = Vec::new();
         let mut lacks_one = |lack, (sure, perhaps): (bool, bool)| {
             if perhaps {
-                lacks.push(lack);
+                missing_resources.push(lack);
             }
             sure
         };
@@ -140,7 +144,7 @@ impl Bench<'_> {
         };
         let local = match used.event {
             Event::Local(operation) => {
-                let locks = used.of_device()
+                let locks = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
                     && self.rom.locking[usize::from(operation)]
                     && places.locks >= waiting;
@@ -156,23 +160,23 @@ impl Bench<'_> {
         let write = match used.row.memory {
             rom::Memory::Write => {
                 let (sure, perhaps) = full(&mut places.writes, writes);
-                (sure, perhaps || yields)
+                (sure, perhaps || can_yield)
             }
             _ => never,
         };
-        let sure = lacks_one(Lack::Room, (room, room))
-            || lacks_one(Lack::Read, read)
-            || lacks_one(Lack::Local, local)
-            || lacks_one(Lack::Send, send)
-            || lacks_one(Lack::Write, write);
-        (lacks, sure)
+        let sure = lacks_one(MissingResource::Room, (room, room))
+            || lacks_one(MissingResource::Read, read)
+            || lacks_one(MissingResource::Local, local)
+            || lacks_one(MissingResource::Send, send)
+            || lacks_one(MissingResource::Write, write);
+        (missing_resources, sure)
     }
 
     /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
-    fn yields(&self, unit: usize, used: &Use) -> bool {
+    fn can_yield(&self, unit: usize, used: &Use) -> bool {
         let response = |kind| self.protocol.class(kind) != Some(Class::Request);
         let first =
-            used.of_memory() || matches!(used.event, Event::Message(kind) if response(kind));
+            used.is_memory_event() || matches!(used.event, Event::Message(kind) if response(kind));
         !first && self.responses[unit] > 0
     }
 
@@ -181,36 +185,36 @@ impl Bench<'_> {
     }
 
     /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
-    pub(super) fn takes_places(&mut self, at: usize, used: &Use, flight: Option<u32>) {
+    pub(super) fn update_resources(&mut self, at: usize, used: &Use, flight: Option<u32>) {
         let (unit, set) = (self.unit(at), self.set(at));
         // An endpoint observes the result directly; each unit has its turn to report it.
         let told = match self.behind.asks() {
-            true => Until::Cycle(self.cycle + HEARD + self.requests.len() as u64),
+            true => Until::Cycle(self.cycle + OBSERVATION_CYCLES + self.requests.len() as u64),
             false => Until::Told,
         };
         let places = &mut self.places[unit];
         let row = &used.row;
         if row.effect == rom::Effect::Refuse {
-            if used.of_device() {
+            if used.is_device_event() {
                 places.locals.take(at, told);
             }
             return;
         }
         let after = flight.map(Until::Left);
         match used.event {
-            Event::MemoryData(_) => places.reads.turns(at, Until::Handled, after),
-            Event::MemoryDone => places.writes.turns(at, Until::Handled, after),
+            Event::MemoryData(_) => places.reads.change_end(at, Until::Handled, after),
+            Event::MemoryDone => places.writes.change_end(at, Until::Handled, after),
             Event::Unlock => places.locks = places.locks.saturating_sub(1),
             Event::Local(operation) => {
                 places.locals.take(at, Until::Handled);
                 places.locks +=
-                    usize::from(used.of_device() && self.rom.locking[usize::from(operation)]);
+                    usize::from(used.is_device_event() && self.rom.locking[usize::from(operation)]);
             }
             _ => {}
         }
         if row.acknowledge && used.event != Event::Unlock {
-            let after = (!used.ends_own).then_some(told);
-            places.locals.turns(at, Until::Handled, after);
+            let after = (!used.is_own_operation).then_some(told);
+            places.locals.change_end(at, Until::Handled, after);
         }
         match row.memory {
             rom::Memory::Read => places.reads.take(at, Until::Handled),
@@ -230,19 +234,19 @@ impl Bench<'_> {
     }
 
     /// Frees resources after a message has left the home.
-    pub(super) fn frees(&mut self, at: usize, flight: u32) {
-        let heard = Some(Until::Cycle(self.cycle + HEARD));
+    pub(super) fn free_departed(&mut self, at: usize, flight: u32) {
+        let heard = Some(Until::Cycle(self.cycle + OBSERVATION_CYCLES));
         let unit = self.unit(at);
         let places = &mut self.places[unit];
         for kind in [&mut places.reads, &mut places.writes, &mut places.immediate] {
-            kind.turns(at, Until::Left(flight), heard);
+            kind.change_end(at, Until::Left(flight), heard);
         }
     }
 
     /// Frees the resource of a local operation after the device was notified.
     pub(super) fn frees_local(&mut self, at: usize) {
-        let heard = Some(Until::Cycle(self.cycle + HEARD));
+        let heard = Some(Until::Cycle(self.cycle + OBSERVATION_CYCLES));
         let unit = self.unit(at);
-        self.places[unit].locals.turns(at, Until::Told, heard);
+        self.places[unit].locals.change_end(at, Until::Told, heard);
     }
 }

@@ -30,7 +30,7 @@ fn bytes(words: &Words) -> Bytes {
 impl Simulation {
     /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
     /// home at once.
-    pub(crate) fn hardware_acts(&mut self, mut happened: CycleOutput) {
+    pub(crate) fn apply_hardware_action(&mut self, mut happened: CycleOutput) {
         let now = self.now;
         let words = usize::from(self.data.words());
         let line = *happened.line_mut();
@@ -89,16 +89,16 @@ impl Simulation {
         match happened {
             CycleOutput::Answers { line, bytes } => {
                 self.write_by_application(line, &bytes[..words].into());
-                self.put_before(line, Work::Read(line));
+                self.queue_input(line, Work::Read(line));
             }
-            CycleOutput::Accepts { line } => self.put_before(line, Work::Written(line)),
+            CycleOutput::Accepts { line } => self.queue_input(line, Work::Written(line)),
             CycleOutput::Asks { line, operation } => {
                 behind.asked.insert(line, (now, false));
-                self.put_before(line, Work::Local(line, operation));
+                self.queue_input(line, Work::Local(line, operation));
             }
             CycleOutput::Unlocks { line } => {
                 behind.locks.remove(&line);
-                self.put_before(line, Work::Unlock(line));
+                self.queue_input(line, Work::Unlock(line));
             }
             CycleOutput::Fetches {
                 tag,

@@ -56,7 +56,7 @@ impl Clocked {
     }
 
     /// Returns an output that is still expected although the home is idle, with its line.
-    fn owes(&self) -> Option<(Line, &'static str)> {
+    fn missing_output(&self) -> Option<(Line, &'static str)> {
         let first =
             |lines: &mut dyn Iterator<Item = Line>, what| lines.min().map(|line| (line, what));
         first(
@@ -77,13 +77,13 @@ impl Clocked {
 }
 
 /// Returns a mask with a bit for each of these words.
-fn mask_of(words: Range<u16>) -> u16 {
+fn word_mask(words: Range<u16>) -> u16 {
     words.fold(0, |mask, word| mask | 1 << word)
 }
 
 impl Simulation {
     /// Gives a message to the clocked home.
-    pub(crate) fn give_message(&mut self, index: u32) {
+    pub(crate) fn submit_message(&mut self, index: u32) {
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let (mut bytes, mut mask) = ([0; WORDS], self.whole_line());
@@ -94,7 +94,7 @@ impl Simulation {
             let words = message.word..message.word + message.words.max(1);
             let value = self.data.word(message.line, message.copy, 0);
             bytes[usize::from(words.start)..usize::from(words.end)].fill(value);
-            mask = mask_of(words);
+            mask = word_mask(words);
         }
         if let Some(clocked) = &mut self.clocked {
             clocked
@@ -102,22 +102,22 @@ impl Simulation {
                 .message(message.kind, message.line, bytes, mask);
             clocked.entering.push_back(index);
         }
-        self.put_before(message.line, Work::Message(index));
+        self.queue_input(message.line, Work::Message(index));
     }
 
     /// Gives a local operation or an unlock to the clocked home.
-    pub(crate) fn give_local(&mut self, line: Line, work: Work) {
+    pub(crate) fn submit_local(&mut self, line: Line, work: Work) {
         if let Some(clocked) = &mut self.clocked {
             match work {
                 Work::Local(_, operation) => clocked.home.local(line, operation),
                 _ => clocked.home.unlock(line),
             }
         }
-        self.put_before(line, work);
+        self.queue_input(line, work);
     }
 
     /// Returns the result of a memory operation to the clocked home.
-    pub(crate) fn give_memory(&mut self, line: Line, work: Work) {
+    pub(crate) fn submit_memory_result(&mut self, line: Line, work: Work) {
         let bytes = self.line_words(line, self.data.memory(line));
         if let Some(clocked) = &mut self.clocked {
             match work {
@@ -125,11 +125,11 @@ impl Simulation {
                 _ => clocked.home.memory_written(line),
             }
         }
-        self.put_before(line, work);
+        self.queue_input(line, work);
     }
 
     /// Gives an event to the application in the clocked home.
-    pub(crate) fn give_application(&mut self, heard: ApplicationEvent) {
+    pub(crate) fn submit_application_event(&mut self, heard: ApplicationEvent) {
         if let Some(clocked) = &mut self.clocked {
             clocked.home.application(heard);
         }
@@ -137,7 +137,7 @@ impl Simulation {
     }
 
     /// Records an input in front of the home, and starts the clock if it is stopped.
-    pub(crate) fn put_before(&mut self, line: Line, work: Work) {
+    pub(crate) fn queue_input(&mut self, line: Line, work: Work) {
         if let Some(clocked) = &mut self.clocked {
             clocked.given.entry(line).or_default().push(work);
         }
@@ -165,7 +165,7 @@ impl Simulation {
             return self.fail(FailureKind::Hardware, 0, said);
         }
         for happened in happened.drain(..) {
-            if let Err((line, text)) = self.has_happened(happened) {
+            if let Err((line, text)) = self.handle_output(happened) {
                 return self.fail(FailureKind::Hardware, line, text);
             }
         }
@@ -179,7 +179,7 @@ impl Simulation {
             return self.queue.push(at, KernelEvent::Clock);
         }
         // A home that waits for memory is not idle. A memory operation that it has not requested will never come.
-        if let Some((line, what)) = clocked.owes() {
+        if let Some((line, what)) = clocked.missing_output() {
             self.fail(
                 FailureKind::Hardware,
                 line,
@@ -188,9 +188,9 @@ impl Simulation {
         }
     }
 
-    fn has_happened(&mut self, happened: CycleOutput) -> Result<(), (Line, String)> {
+    fn handle_output(&mut self, happened: CycleOutput) -> Result<(), (Line, String)> {
         match happened {
-            CycleOutput::Entered { kind, line } => self.has_entered(kind, line),
+            CycleOutput::Entered { kind, line } => self.handle_entered(kind, line),
             CycleOutput::Stepped {
                 line,
                 event,
@@ -199,7 +199,7 @@ impl Simulation {
                 took,
                 own,
             } => self
-                .has_stepped(line, event, (state, next), took, own)
+                .handle_stepped(line, event, (state, next), took, own)
                 .map_err(|what| {
                     let words = self.state_text(HOME, line, self.directory.get(line));
                     (
@@ -207,22 +207,24 @@ impl Simulation {
                         format!("{} in {words}: {what}", self.event_words(event)),
                     )
                 }),
-            CycleOutput::Left { kind, line, bytes } => self.has_left(kind, line, bytes),
+            CycleOutput::Left { kind, line, bytes } => self.handle_left(kind, line, bytes),
             CycleOutput::Answered {
                 line,
                 operation,
                 refused,
-            } => self.has_answered(line, operation, refused),
-            CycleOutput::Reads { line } => self.reads_memory(line),
-            CycleOutput::Writes { line, bytes, mask } => self.writes_memory(line, bytes, mask),
+            } => self.handle_answered(line, operation, refused),
+            CycleOutput::Reads { line } => self.start_requested_read(line),
+            CycleOutput::Writes { line, bytes, mask } => {
+                self.start_requested_write(line, bytes, mask)
+            }
             happened => {
-                self.hardware_acts(happened);
+                self.apply_hardware_action(happened);
                 Ok(())
             }
         }
     }
 
-    fn has_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
+    fn handle_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
         let messages = &self.messages;
         let is = |&index: &u32| {
             let message = &messages[index];
@@ -237,11 +239,11 @@ impl Simulation {
             let name = &self.protocol_messages[kind.index()].name;
             return Err((line, format!("{name} entered, which nobody had sent")));
         };
-        self.leaves_circuit(index);
+        self.dequeue_from_circuit(index);
         Ok(())
     }
 
-    fn has_stepped(
+    fn handle_stepped(
         &mut self,
         line: Line,
         event: Event,
@@ -255,7 +257,7 @@ impl Simulation {
             let seen = states.get(state).map_or("no state", |state| &state.name);
             return Err(format!("the RTL sees it in {seen}"));
         }
-        let place = self.place_given(line, event);
+        let place = self.input_position(line, event);
         let work = match (event, own) {
             (Event::Local(operation), true) => Work::Local(line, operation),
             _ => {
@@ -320,7 +322,7 @@ impl Simulation {
     }
 
     /// Returns the place of an event's cause among the inputs given for its line.
-    fn place_given(&self, line: Line, event: Event) -> Option<usize> {
+    fn input_position(&self, line: Line, event: Event) -> Option<usize> {
         let given = self.clocked.as_ref()?.given.get(&line)?;
         given.iter().position(|&work| match (work, event) {
             (Work::Message(index), Event::Message(kind)) => self.messages[index].kind == kind,
@@ -345,7 +347,7 @@ impl Simulation {
     }
 
     /// Sends a message of the controller at once, or with a clocked home when the message leaves the RTL.
-    pub(crate) fn departs(&mut self, message: Message, ready: Time) {
+    pub(crate) fn send_or_hold(&mut self, message: Message, ready: Time) {
         match &mut self.clocked {
             Some(clocked) => clocked
                 .sent
@@ -356,7 +358,7 @@ impl Simulation {
         }
     }
 
-    fn has_left(
+    fn handle_left(
         &mut self,
         kind: MessageId,
         line: Line,
@@ -397,20 +399,20 @@ impl Simulation {
 
     /// Returns true, once, if a completed operation was the directory's own: no agent behind the home is notified of
     /// it.
-    pub(crate) fn ends_own_operation(&mut self, line: Line) -> bool {
+    pub(crate) fn take_directory_eviction(&mut self, line: Line) -> bool {
         let clocked = self.clocked.as_mut();
         clocked.is_some_and(|clocked| clocked.own.remove(&line))
     }
 
     /// True if the directory is evicting this line to make room.
-    pub(crate) fn makes_room(&self, line: Line) -> bool {
+    pub(crate) fn is_directory_eviction(&self, line: Line) -> bool {
         let clocked = self.clocked.as_ref();
         clocked.is_some_and(|clocked| clocked.own.contains(&line))
     }
 
     /// Defers an acknowledgement until the RTL gives it. Returns false without a clocked home: the device is notified
     /// at once.
-    pub(crate) fn acknowledges_later(&mut self, line: Line, operation: u8) -> bool {
+    pub(crate) fn defer_acknowledgement(&mut self, line: Line, operation: u8) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
                 clocked.acknowledged.insert(line, operation);
@@ -420,7 +422,7 @@ impl Simulation {
         }
     }
 
-    fn has_answered(
+    fn handle_answered(
         &mut self,
         line: Line,
         operation: Option<u8>,
@@ -447,12 +449,12 @@ impl Simulation {
             let name = self.event_words(Event::Local(operation));
             return Err((line, format!("{name} was acknowledged, which is not done")));
         }
-        self.device_hears(line, operation);
+        self.notify_device(line, operation);
         Ok(())
     }
 
     /// Defers a memory read until the RTL requests it. Returns false without a clocked home: the read starts at once.
-    pub(crate) fn reads_later(&mut self, line: Line, transition: &Transition) -> bool {
+    pub(crate) fn defer_memory_read(&mut self, line: Line, transition: &Transition) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
                 clocked.reads.insert(line, *transition);
@@ -464,13 +466,13 @@ impl Simulation {
 
     /// Defers a memory write until the RTL requests it. Returns false without a clocked home: the write starts at once.
     /// `words` are the only words written; `None` means all.
-    pub(crate) fn writes_later(
+    pub(crate) fn defer_memory_write(
         &mut self,
         line: Line,
         next: ConfigurationId,
         words: Option<Range<u16>>,
     ) -> bool {
-        let mask = words.map_or(self.whole_line(), mask_of);
+        let mask = words.map_or(self.whole_line(), word_mask);
         match &mut self.clocked {
             Some(clocked) => {
                 clocked.writes.insert(line, (next, mask));
@@ -480,7 +482,7 @@ impl Simulation {
         }
     }
 
-    fn reads_memory(&mut self, line: Line) -> Result<(), (Line, String)> {
+    fn start_requested_read(&mut self, line: Line) -> Result<(), (Line, String)> {
         let reads = self.clocked.as_mut().map(|clocked| &mut clocked.reads);
         let Some(transition) = reads.and_then(|reads| reads.remove(&line)) else {
             return Err((
@@ -492,7 +494,12 @@ impl Simulation {
         Ok(())
     }
 
-    fn writes_memory(&mut self, line: Line, bytes: Bytes, mask: u16) -> Result<(), (Line, String)> {
+    fn start_requested_write(
+        &mut self,
+        line: Line,
+        bytes: Bytes,
+        mask: u16,
+    ) -> Result<(), (Line, String)> {
         let writes = self.clocked.as_mut().map(|clocked| &mut clocked.writes);
         let Some((next, expected)) = writes.and_then(|writes| writes.remove(&line)) else {
             return Err((

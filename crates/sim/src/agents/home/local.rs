@@ -6,7 +6,7 @@ impl Simulation {
     /// Presents a local operation or an unlock to its unit.
     pub(crate) fn present_local(&mut self, work: Work, line: Line) {
         if self.clocked.is_some() {
-            return self.give_local(line, work);
+            return self.submit_local(line, work);
         }
         let request = matches!(work, Work::Local(..));
         self.present(self.unit_of(line), work, line, None, request);
@@ -33,7 +33,7 @@ impl Simulation {
         self.present_local(Work::Local(line, local), line);
     }
 
-    pub(super) fn ask_later(&mut self) {
+    pub(super) fn schedule_next_operation(&mut self) {
         self.expect(self.now);
         let pause = self.device.random.below(self.device.workload.pause + 1);
         self.queue.push(self.now + pause, KernelEvent::Ask);
@@ -42,7 +42,7 @@ impl Simulation {
     pub(crate) fn refused(&mut self) {
         self.counters.locals[1] += 1;
         self.device.current = None;
-        self.ask_later();
+        self.schedule_next_operation();
     }
 
     /// Completes a local operation at the home, and checks the permissions it guarantees.
@@ -72,13 +72,13 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
-        if !self.acknowledges_later(line, local) {
-            self.device_hears(line, local);
+        if !self.defer_acknowledgement(line, local) {
+            self.notify_device(line, local);
         }
     }
 
     /// Notifies the device, or the application, of a completed local operation.
-    pub(crate) fn device_hears(&mut self, line: Line, local: u8) {
+    pub(crate) fn notify_device(&mut self, line: Line, local: u8) {
         let about = self.home.controller().locals.get(local as usize);
         let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
             return;
@@ -97,7 +97,7 @@ impl Simulation {
             self.queue.push(self.now + hold, KernelEvent::Unlock(line));
         } else {
             self.device.current = None;
-            self.ask_later();
+            self.schedule_next_operation();
         }
     }
 

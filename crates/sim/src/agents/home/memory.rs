@@ -19,7 +19,7 @@ impl Simulation {
     /// Starts a read by memory, or by the application that serves the line.
     pub(crate) fn read_memory(&mut self, ready: Time, line: Line, transition: &Transition) {
         if self.served(line) {
-            return self.read_application(ready, line, transition);
+            return self.present_application_read(ready, line, transition);
         }
         let end = self.operate(ready, line);
         if self.watched {
@@ -36,7 +36,7 @@ impl Simulation {
         transition: &Transition,
         words: Option<Range<u16>>,
     ) {
-        if !self.writes_later(line, transition.next, words) {
+        if !self.defer_memory_write(line, transition.next, words) {
             self.units[number].writing += 1;
             self.write_memory(ready, line, transition.next);
         }
@@ -45,7 +45,7 @@ impl Simulation {
     /// Starts a write by memory, or by the application that serves the line.
     pub(crate) fn write_memory(&mut self, ready: Time, line: Line, next: ConfigurationId) {
         if self.served(line) {
-            return self.write_application(ready, line, next);
+            return self.present_application_write(ready, line, next);
         }
         let end = self.operate(ready, line);
         if self.watched {
@@ -108,11 +108,11 @@ impl Simulation {
     pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<Range<u16>> {
         let (of, flight) = ((store.from, store.line), store.flight);
         let words = self.write_store(store, whole);
-        if let Err(breach) = self.oracle.store_is_performed(of, flight) {
+        if let Err(breach) = self.oracle.record_store_performed(of, flight) {
             let name = self.agent_name(of.0);
             let (kind, text) = match breach {
                 Breach::Twice => (
-                    self.oracle.of_stores(),
+                    self.oracle.store_property(),
                     format!("a store of {name} is performed twice, or after it was given up"),
                 ),
                 Breach::Overtakes => (
@@ -192,7 +192,7 @@ impl Simulation {
     }
 
     /// Checks that the device cannot be modifying a line that memory reads for a cache.
-    pub(super) fn check_reading(&mut self, line: Line) {
+    pub(super) fn check_memory_read(&mut self, line: Line) {
         if self.lock_right(line) == Right::Write {
             let text = "memory is read for a cache while the device may write it under its lock";
             self.fail(FailureKind::SingleWriter, line, text.into());

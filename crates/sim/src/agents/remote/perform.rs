@@ -9,7 +9,7 @@ impl Simulation {
         let access = self.accesses[index];
         match access.kind {
             Access::Load | Access::ReadOnce | Access::Acquire => {
-                self.check_own(&access, entry.copy);
+                self.check_own_stores(&access, entry.copy);
                 self.check_load(&access, entry.copy);
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, entry.copy, true);
@@ -22,13 +22,13 @@ impl Simulation {
                 }
             }
             Access::WriteLine => {
-                let copy = self.write_whole(&access, entry.copy);
+                let copy = self.write_full_line(&access, entry.copy);
                 entry.copy = copy;
-                self.leave_l1s(access.cache, line, Some((access.core, copy)));
+                self.invalidate_in_l1s(access.cache, line, Some((access.core, copy)));
             }
             _ => {
                 entry.copy = self.write(&access, entry.copy);
-                self.leave_l1s(access.cache, line, Some((access.core, entry.copy)));
+                self.invalidate_in_l1s(access.cache, line, Some((access.core, entry.copy)));
             }
         }
         if self.traced(line) {
@@ -37,7 +37,7 @@ impl Simulation {
     }
 
     /// Performs a write of the whole line, which replaces a copy of it.
-    pub(super) fn write_whole(&mut self, access: &Pending, old: Copy) -> Copy {
+    pub(super) fn write_full_line(&mut self, access: &Pending, old: Copy) -> Copy {
         if access.purpose == Purpose::Port {
             return self.write_by_port(access, old);
         }
@@ -62,16 +62,16 @@ impl Simulation {
         let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
         else {
             let what = "it sends the bytes of no write";
-            self.meaningless(cache, line, entry.configuration, what);
+            self.report_unsupported(cache, line, entry.configuration, what);
             return (Copy::UNTOUCHED, 0, 0);
         };
         if access.purpose == Purpose::Atomic && access.kind != Access::Atomic {
             let what = "an atomic access needs the line, and its bytes are sent away";
-            self.meaningless(cache, line, entry.configuration, what);
+            self.report_unsupported(cache, line, entry.configuration, what);
         }
         // The next message to be sent gets this flight number.
         let flight = self.flights.wrapping_add(1);
-        (self.oracle).store_is_sent((cache, line), flight, access.sent);
+        (self.oracle).record_store_sent((cache, line), flight, access.sent);
         let sent = &mut self.accesses[index];
         (sent.sent, sent.flight) = (true, flight);
         if access.purpose == Purpose::Port {
@@ -103,7 +103,7 @@ impl Simulation {
         let access = *access;
         match access.purpose {
             Purpose::Drain => {
-                let issued = self.issued_of_buffered(access.core, line);
+                let issued = self.buffered_issue_times(access.core, line);
                 self.stores_visible(&issued);
             }
             _ if access.is_store() => self.stores_visible(&[access.issued]),
@@ -131,7 +131,7 @@ impl Simulation {
     }
 
     /// Completes an atomic access that the home has performed. `brought` is the word in the answer.
-    pub(super) fn check_answered(&mut self, access: &Pending, brought: u64) {
+    pub(super) fn complete_home_atomic(&mut self, access: &Pending, brought: u64) {
         let Pending { cache, line, .. } = *access;
         if brought != access.value {
             let text = format!(
@@ -145,7 +145,7 @@ impl Simulation {
     }
 
     /// True if a cache's access to a line has sent bytes and is still outstanding.
-    pub(crate) fn waits_for_its_store(&mut self, cache: Agent, line: Line) -> bool {
+    pub(crate) fn has_outstanding_store(&mut self, cache: Agent, line: Line) -> bool {
         let (_, entry) = self.caches.find(cache, line);
         entry.first != NONE && self.accesses[entry.first].sent
     }
@@ -182,9 +182,9 @@ impl Simulation {
     }
 
     /// Checks that a read's bytes contain all stores that its cache has posted before.
-    pub(super) fn check_own(&mut self, access: &Pending, copy: Copy) {
+    pub(super) fn check_own_stores(&mut self, access: &Pending, copy: Copy) {
         let Pending { cache, line, .. } = *access;
-        if !(self.oracle).finds_own((cache, line), self.data.version(copy)) {
+        if !(self.oracle).contains_own_stores((cache, line), self.data.version(copy)) {
             let text = format!(
                 "a read of {} does not find an earlier store of its own",
                 self.agent_name(cache)
@@ -201,8 +201,8 @@ impl Simulation {
         } = *access;
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
-        if self.oracle.may_be_old() {
-            return self.check_old_load(access, copy);
+        if self.oracle.may_be_stale() {
+            return self.check_stale_load(access, copy);
         }
         if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
             let text = format!(
@@ -217,7 +217,7 @@ impl Simulation {
     /// Records a performed write of a core, for models in which copies may be stale.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, access: &Pending, words: std::ops::Range<u16>, version: u32) {
-        if self.oracle.may_be_old() {
+        if self.oracle.may_be_stale() {
             let by = (access.core, self.releases(access));
             self.oracle.wrote(by, access.line, words, version);
         }
@@ -226,7 +226,7 @@ impl Simulation {
     /// Checks a load where copies may be stale: the value was written, by no write older than one that the core has
     /// observed.
     #[cold]
-    pub(super) fn check_old_load(&mut self, access: &Pending, copy: Copy) {
+    pub(super) fn check_stale_load(&mut self, access: &Pending, copy: Copy) {
         let Pending {
             cache,
             core,
@@ -237,7 +237,7 @@ impl Simulation {
         let (version, value) = (self.data.version(copy), self.data.word(line, copy, word));
         let acquires = self.acquires(access);
         let found = (version, value);
-        if let Err(wrong) = (self.oracle).reads_old((core, acquires), (line, word), found) {
+        if let Err(wrong) = (self.oracle).check_stale_read((core, acquires), (line, word), found) {
             let text = format!("{} loads word {word}: {wrong}", self.agent_name(cache));
             self.fail(FailureKind::DataValue, line, text);
         }

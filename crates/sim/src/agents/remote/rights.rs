@@ -18,7 +18,7 @@ impl Simulation {
 
     /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
     #[inline]
-    pub(crate) fn check_used_once(&mut self, line: Line, kind: usize, copy: Copy) {
+    pub(crate) fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
         if self.kinds[kind].used_once {
             let version = self.data.version(copy);
             if !self.oracle.current(line, version) {
@@ -42,10 +42,10 @@ impl Simulation {
             return;
         }
         if self.oracle.excluded(line, right) {
-            self.find_excluded(cache, line, right);
+            self.report_conflicting_permissions(cache, line, right);
         }
         let lock = self.lock_right(line);
-        if !compatible(right, lock) {
+        if !are_compatible(right, lock) {
             let text = format!(
                 "{} may {right} under the device's lock",
                 self.agent_name(cache)
@@ -56,11 +56,16 @@ impl Simulation {
 
     /// Reports which other agents' permissions exclude the one that an agent has gained.
     #[cold]
-    pub(super) fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
+    pub(super) fn report_conflicting_permissions(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        right: Right,
+    ) {
         for other in self.caches.agents().filter(|&other| other != cache) {
             let configuration = self.caches.configuration(other, line);
             let theirs = self.remote.about(configuration).right;
-            if !compatible(right, theirs) {
+            if !are_compatible(right, theirs) {
                 let text = format!(
                     "{} may {right} while {} may {theirs}",
                     self.agent_name(cache),
@@ -78,7 +83,7 @@ impl Simulation {
     }
 
     #[cold]
-    pub(crate) fn meaningless(
+    pub(crate) fn report_unsupported(
         &mut self,
         cache: Agent,
         line: Line,

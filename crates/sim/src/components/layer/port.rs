@@ -33,7 +33,7 @@ pub(crate) struct Port {
     /// True if a message that has arrived was not accepted.
     pub blocked: bool,
     /// Buffer for the numbers of messages that arrive at one time.
-    pub came: Vec<u32>,
+    pub arrived_messages: Vec<u32>,
     /// Time at which the last ordered message enters at each side.
     entered: [Time; 2],
 }
@@ -120,7 +120,7 @@ impl Port {
             ways: Rc::clone(ways),
             blocked: false,
             entered: [0; 2],
-            came: Vec::new(),
+            arrived_messages: Vec::new(),
             join: match count {
                 0 | 1 => [0; 2],
                 _ if of_home => [layer.join.value, 0],
@@ -131,7 +131,7 @@ impl Port {
 
     /// Creates the port of another space to the same links, replacing its `own`. Its agent is on the side of this one's
     /// home.
-    pub fn other_way(&self, own: &Port) -> Port {
+    pub fn reversed(&self, own: &Port) -> Port {
         let [agent, home] = self.join;
         self.shared.borrow_mut().sent = Some([[0; 2]; 2]);
         Port {
@@ -141,7 +141,7 @@ impl Port {
             ways: Rc::clone(&own.ways),
             blocked: false,
             entered: [0; 2],
-            came: Vec::new(),
+            arrived_messages: Vec::new(),
             join: [home, agent],
         }
     }
@@ -152,7 +152,7 @@ impl Port {
     }
 
     /// Sets the time of the links' next event.
-    pub fn look_at(&mut self, due: Time) {
+    pub fn set_due(&mut self, due: Time) {
         self.shared.borrow_mut().due = due;
     }
 

@@ -1,6 +1,6 @@
 //! Parallel links with their endpoints, advanced in time.
 
-use cohkit_link::bit_errors::Chance;
+use cohkit_link::bit_errors::RandomGenerator;
 use cohkit_link::testbench::{Earliest, Testbench, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ pub(super) struct Faults {
 
 /// State of a link that goes down from time to time.
 struct Failing {
-    chance: Chance,
+    chance: RandomGenerator,
     /// Time of its next failure.
     next: Time,
     /// Number of failures.
@@ -77,7 +77,7 @@ struct Failing {
 impl Failing {
     fn new(faults: &Faults, seed: u64) -> Failing {
         let mut failing = Failing {
-            chance: Chance::new(seed),
+            chance: RandomGenerator::new(seed),
             next: 0,
             downs: 0,
             busy: [(0, 0); 2],
@@ -157,7 +157,7 @@ struct Due {
     /// Earliest time at which a message arrives from the link; `Time::MAX` if none does.
     at: Time,
     /// True if the link was advanced since `at` was computed for all messages in flight.
-    looked: bool,
+    is_advanced: bool,
     /// True if an arrived message was not accepted.
     blocked: bool,
 }
@@ -166,7 +166,7 @@ impl Default for Due {
     fn default() -> Due {
         Due {
             at: Time::MAX,
-            looked: false,
+            is_advanced: false,
             blocked: false,
         }
     }
@@ -301,7 +301,7 @@ impl<L: Layer> Wired<L> {
 
     /// Returns when receivers take the next message from a link at these sides; `Time::MAX` if none is in flight.
     #[inline]
-    fn comes(&mut self, link: usize, sides: Range<usize>) -> Time {
+    fn next_arrival(&mut self, link: usize, sides: Range<usize>) -> Time {
         // A message that waits in front of an endpoint may be able to leave when anything arrives, such as an
         // acknowledgement.
         let anything = self.queued > 0;
@@ -370,7 +370,7 @@ impl<L: Layer> Wired<L> {
             self.go_on(at);
             let link = self.offer(side, link, message);
             // The messages of an examined link are found when they are taken.
-            if !self.due[link].looked {
+            if !self.due[link].is_advanced {
                 self.due_of(side, link);
             }
         }
@@ -382,14 +382,14 @@ impl<L: Layer> Wired<L> {
         let later = self.later.front().is_some_and(|later| later.0 <= now);
         if later || !self.alone || self.queued > 0 {
             for due in &mut self.due {
-                due.looked = true;
+                due.is_advanced = true;
             }
             return self.advance(now);
         }
         self.now = self.scale.ticks(now) + 1;
         for (drive, due) in self.drives.iter_mut().zip(&mut self.due) {
-            due.looked |= due.at <= now || due.blocked;
-            if due.looked {
+            due.is_advanced |= due.at <= now || due.blocked;
+            if due.is_advanced {
                 drive.advance(self.now);
             }
         }
@@ -461,7 +461,7 @@ impl<L: Layer> Wired<L> {
         for to in 0..2 {
             let links = self.drives.iter_mut().zip(&mut self.free);
             for ((drive, free), due) in links.zip(&mut self.due) {
-                if !due.looked {
+                if !due.is_advanced {
                     continue;
                 }
                 if to == 0 {
@@ -478,7 +478,8 @@ impl<L: Layer> Wired<L> {
                     while let Some(message) = drive.peek(to, circuit) {
                         if *free == 0 {
                             let clocks = drive.ends()[to].clocks(&message);
-                            let whole = || self.scale.time(drive.whole_at(to, circuit));
+                            let whole =
+                                || self.scale.time(drive.message_completion_time(to, circuit));
                             if clocks > 0 {
                                 *free = Scale::taken(begins.unwrap_or_else(whole), clocks);
                             }
@@ -505,8 +506,8 @@ impl<L: Layer> Wired<L> {
         let later = self.later.front().map(|later| later.0 + self.flight);
         let mut due = later.unwrap_or(Time::MAX);
         for link in 0..self.due.len() {
-            if std::mem::take(&mut self.due[link].looked) {
-                self.due[link].at = self.due[link].at.min(self.comes(link, 0..2));
+            if std::mem::take(&mut self.due[link].is_advanced) {
+                self.due[link].at = self.due[link].at.min(self.next_arrival(link, 0..2));
             }
             due = due.min(self.due[link].at);
         }
@@ -515,9 +516,9 @@ impl<L: Layer> Wired<L> {
 
     /// Returns when the message just offered at a side of a link causes an event.
     pub(super) fn due_of(&mut self, side: usize, link: usize) -> Time {
-        let comes = self.comes(link, side..side + 1);
-        self.due[link].at = self.due[link].at.min(comes);
-        comes
+        let next_arrival = self.next_arrival(link, side..side + 1);
+        self.due[link].at = self.due[link].at.min(next_arrival);
+        next_arrival
     }
 
     /// Sends outstanding acknowledgements and credits, for which no component waits.

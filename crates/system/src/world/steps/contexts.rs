@@ -82,7 +82,8 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
 
     fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
         if !self.in_place {
-            self.world.in_order(self.line, self.remote, true)?;
+            self.world
+                .check_program_order(self.line, self.remote, true)?;
         }
         let what = self.place().writes.take().unwrap_or_default();
         self.ends(Some(on.clone()));
@@ -93,7 +94,8 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
         if !self.brings {
-            self.world.in_order(self.line, self.remote, false)?;
+            self.world
+                .check_program_order(self.line, self.remote, false)?;
         }
         self.ends(Some(copy.clone()));
         Ok(())
@@ -122,27 +124,27 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
 }
 
 /// Environment of a home.
-pub(super) struct AtHome<'w, 's, 'p, D: Data> {
+pub(super) struct WorldHomeContext<'w, 's, 'p, D: Data> {
     pub(super) world: &'w mut World<D>,
     pub(super) system: &'s System<'p>,
     pub(super) line: u8,
     /// The store of the current message.
-    pub(super) taking: Option<Taking>,
+    pub(super) taking: Option<ConsumedStore>,
     /// Ticket of the deferred store that is about to be performed.
     pub(super) deferred: Option<Ticket>,
 }
 
 /// A store whose message a home consumes.
 #[derive(Clone, Copy)]
-pub(super) struct Taking {
+pub(super) struct ConsumedStore {
     ticket: Ticket,
     /// True if its bytes have been deferred.
     deferred: bool,
 }
 
-impl Taking {
-    pub(super) fn new(ticket: Ticket) -> Taking {
-        Taking {
+impl ConsumedStore {
+    pub(super) fn new(ticket: Ticket) -> ConsumedStore {
+        ConsumedStore {
             ticket,
             deferred: false,
         }
@@ -154,13 +156,13 @@ impl Taking {
     }
 }
 
-impl<D: Data> AtHome<'_, '_, '_, D> {
+impl<D: Data> WorldHomeContext<'_, '_, '_, D> {
     fn place(&mut self) -> &mut Line<D> {
         self.world.line(self.line)
     }
 }
 
-impl<D: Data> HomeContext for AtHome<'_, '_, '_, D> {
+impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     type Copy = D::Copy;
     type Wrong = Wrong;
 
@@ -168,9 +170,9 @@ impl<D: Data> HomeContext for AtHome<'_, '_, '_, D> {
         self.world.data.current(self.line, copy)
     }
 
-    fn aged(&self, copy: &D::Copy) -> D::Copy {
+    fn mark_stale(&self, copy: &D::Copy) -> D::Copy {
         match self.system.facts.coherent {
-            true => D::aged(copy),
+            true => D::mark_stale(copy),
             false => copy.clone(),
         }
     }
@@ -217,7 +219,7 @@ impl<D: Data> HomeContext for AtHome<'_, '_, '_, D> {
             .store_to_memory(self.system, self.line, whole, &what)
     }
 
-    fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
+    fn defer_write(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
         let wrong = |what: &str| Err(Violation::new("one store aside at a time", what).into());
         let ticket = self.taking.as_mut().map(|taking| {
             taking.deferred = true;
@@ -241,7 +243,7 @@ impl<D: Data> HomeContext for AtHome<'_, '_, '_, D> {
         }
     }
 
-    fn take_aside(&mut self) -> Result<(Option<u8>, bool), Wrong> {
+    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Wrong> {
         let place = self.place();
         match place.aside.take() {
             Some(SetAside {
@@ -250,7 +252,7 @@ impl<D: Data> HomeContext for AtHome<'_, '_, '_, D> {
                 what,
                 ticket,
             }) => {
-                place.kept = D::KEEPS.then_some(what);
+                place.kept = D::KEEPS_VALUES.then_some(what);
                 self.deferred = Some(ticket);
                 Ok((Some(from), whole))
             }

@@ -308,7 +308,7 @@ impl<'a> Resolver<'a, '_> {
         };
         self.sent[message.index()] = true;
         if scope.lineless {
-            self.without_line.push((message, name.span));
+            self.lineless_sends.push((message, name.span));
         }
         self.sent_by_home[message.index()] |= scope.side == Side::Home;
         let channel = self.channel_of(message).clone();
@@ -346,7 +346,7 @@ impl<'a> Resolver<'a, '_> {
         };
         if let Target::HomeAt(_) = target {
             let place = to.map_or(span, |to| to.span);
-            self.without_line.push((message, place));
+            self.lineless_sends.push((message, place));
         }
         if !receiver.is(channel.to) {
             let message = format!(
