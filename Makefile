@@ -25,20 +25,20 @@ demo: setup ## construct the ECI home, check it, show a counterexample of a brok
 # Once all is built, three parts of the tests run beside each other: none of them keeps all processors busy.
 test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked --no-run
-	@$(MAKE) --no-print-directory --jobs 3 --keep-going test-rust test-command test-python
+	@code=0; $(MAKE) --no-print-directory --jobs 3 --keep-going test-rust test-command test-python || code=$$?; tools/test_times; exit $$code
 
 # What tests start is told nothing of this make.
 test-rust test-command test-python: export MAKEFLAGS :=
 
 test-rust:
-	cargo test --workspace --exclude cohkit --locked --no-fail-fast
+	@mkdir -p target; cargo test --workspace --exclude cohkit --locked --no-fail-fast 2>&1 | tee target/rust.log
 
 # What these say is shown when they are through, so that no two parts speak at once.
 test-command:
 	@mkdir -p target; code=0; cargo test --package cohkit --locked --no-fail-fast >target/command.log 2>&1 || code=$$?; cat target/command.log; exit $$code
 
 test-python:
-	@mkdir -p target; code=0; .venv/bin/pytest >target/pytest.log 2>&1 || code=$$?; cat target/pytest.log; exit $$code
+	@mkdir -p target; code=0; .venv/bin/pytest --durations=20 >target/pytest.log 2>&1 || code=$$?; cat target/pytest.log; exit $$code
 
 bench: setup ## measure speed
 	cargo bench --workspace --locked
