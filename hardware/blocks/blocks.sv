@@ -1,4 +1,4 @@
-// The RTL's parts as block tests drive them: with plain ports.
+// Wrappers of the RTL's modules with plain ports, for the block tests.
 
 module fifo_block #(
   parameter int unsigned Depth = 4,
@@ -54,8 +54,8 @@ module stream_arbiter_block #(
   ) u_arbiter (.*);
 endmodule : stream_arbiter_block
 
-// What reads and writes have to know of a protocol: lines of two beats, two circuits with bytes, and which requests ask for
-// which right.
+// Protocol parameters for the reader and the writer: lines of two beats, two circuits with payload, and the requests that
+// ask for each permission.
 package block_pkg;
   localparam int unsigned PayloadWidth = 128;
   localparam int unsigned Units        = 4;
@@ -117,7 +117,7 @@ module dcs_reader_block (
   );
 endmodule : dcs_reader_block
 
-// The bytes of the slots stand in a memory that the test writes.
+// Payload of the slots, in a memory that the test writes.
 module dcs_writer_block (
   input  logic            clk_i,
   input  logic            rst_ni,

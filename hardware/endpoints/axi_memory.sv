@@ -1,14 +1,14 @@
-// Coherent memory: a block RAM behind the home's AXI port of a slice. After reset it fills itself with zeros, and then
-// answers in order.
+// Coherent memory: a block RAM behind the home's AXI port of a slice. It fills itself with zeros after reset, then answers
+// in order.
 //
-// A line's number without the bit of its slice is its place. There is no line behind the last: a simulation stops at such
-// an address, and hardware drops its upper bits.
+// A line's address in the RAM is its number without the slice bit. A simulation stops at an address beyond the last line;
+// hardware drops the upper bits.
 
 `include "assertions.svh"
 
 module axi_memory #(
   parameter int unsigned Lines        = 256,  // a power of two
-  parameter int unsigned Beats        = 2,    // of a line
+  parameter int unsigned Beats        = 2,    // per line
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
   parameter int unsigned AxiAddrWidth = 36
@@ -40,7 +40,7 @@ module axi_memory #(
 );
   localparam int unsigned BeatWidth = home_pkg::bits(Beats);
   localparam int unsigned BeatBits  = $clog2(Beats);
-  // The bit of the slice lies above those within a line.
+  // The slice bit lies above the bits within a line.
   localparam int unsigned Shift     = $clog2(Beats * PayloadWidth / 8) + 1;
   localparam int unsigned AddrWidth = $clog2(Lines * Beats);
 
@@ -52,7 +52,7 @@ module axi_memory #(
     return AddrWidth'(addr >> Shift << BeatBits) | AddrWidth'(beat);
   endfunction
 
-  // One bit more than an address: it is set when all is zero.
+  // One bit wider than an address; the top bit is set when the whole memory is zero.
   logic [AddrWidth:0] zeros_q;
   logic               filled;
 

@@ -1,7 +1,7 @@
-// The invalidation engine: has the home take a range of a slice's lines from the remote, one operation for each line,
-// as many at a time as the home accepts.
+// The invalidation engine: makes the home take a range of a slice's lines from the remote, with one local operation per
+// line and as many outstanding as the home accepts.
 //
-// It writes back what is dirty, so afterwards memory holds all of the range, and the remote nothing of it.
+// Dirty lines are written back: afterwards memory holds the whole range and the remote has no copy of it.
 
 `include "assertions.svh"
 
@@ -13,13 +13,13 @@ module invalidation_engine #(
   input  logic                 clk_i,
   input  logic                 rst_ni,
 
-  // A range: its first line, which is one of the slice, and how many of the slice's lines there are.
+  // A range: its first line, which belongs to this slice, and the number of the slice's lines in it.
   input  logic                 start_valid_i,
   output logic                 start_ready_o,
   input  logic [LineWidth-1:0] start_line_i,
   input  logic [LineWidth-1:0] start_count_i,
 
-  // All are done; so many were refused.
+  // The range is complete; number of refused operations.
   output logic                 done_valid_o,
   input  logic                 done_ready_i,
   output logic [LineWidth-1:0] done_refused_o,
@@ -33,7 +33,7 @@ module invalidation_engine #(
   input  home_pkg::local_rsp_t local_rsp_i
 );
   logic                 busy_q, asks, answers;
-  logic [LineWidth-1:0] line_q, left_q, open_q, refused_q;   // the next line, those behind it, those without an answer
+  logic [LineWidth-1:0] line_q, left_q, open_q, refused_q;   // next line, lines not yet requested, outstanding operations
 
   assign start_ready_o     = !busy_q;
   assign local_req_valid_o = busy_q && left_q != '0;

@@ -1,21 +1,21 @@
-// A sequential prefetcher between a slice of the home and its memory: it reads ahead into blocks, and answers from them.
+// A sequential prefetcher between a slice of the home and its memory: it reads ahead into blocks and answers from them.
 //
-// A read of a line that no block has starts one: its line first, then the whole block in a burst. When the second half of a
-// block is read, the next one is claimed. The block that was used least recently makes room, if nothing of it is under way;
-// if there is none, the line is read by itself. What the home writes goes to memory and, when it is whole, into its block.
+// A read of a line in no block claims one: the line first, then the whole block in a burst. A read of the second half of a
+// block claims the next one. The least recently used block without pending operations is replaced; if there is none, the
+// line is read without a block. Writes of the home go to memory and, once complete, into their block.
 //
-// A block has lines of this slice only, which follow each other at the memory: with two slices it is one half of as many
-// lines again. The data of each read passes a memory block.
+// A block has lines of this slice only, contiguous in memory. With two slices it is one half of twice as many
+// lines. The data of each read passes through a memory block.
 
 `include "assertions.svh"
 
 module prefetcher #(
   parameter int unsigned Slice        = 0,
   parameter int unsigned Blocks       = 8,
-  parameter int unsigned BlockLines   = 32,   // of a block, of this slice; a power of two
-  parameter int unsigned Pending      = 16,   // reads of the home in hand; a power of two
-  parameter int unsigned Writes       = 4,    // its writes
-  parameter int unsigned Beats        = 2,    // of a line, a power of two
+  parameter int unsigned BlockLines   = 32,   // lines of this slice per block; a power of two
+  parameter int unsigned Pending      = 16,   // outstanding reads of the home; a power of two
+  parameter int unsigned Writes       = 4,    // its outstanding writes
+  parameter int unsigned Beats        = 2,    // per line, a power of two
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
   parameter int unsigned AxiAddrWidth = 36,
@@ -26,7 +26,7 @@ module prefetcher #(
   input  logic                      clk_i,
   input  logic                      rst_ni,
 
-  input  logic [LineWidth-1:0]      lines_i,    // of the region, of this slice; constant
+  input  logic [LineWidth-1:0]      lines_i,    // lines of the region in this slice; constant
   input  logic [CountWidth-1:0]     blocks_i,   // in use; constant
 
   // The home.
@@ -69,7 +69,7 @@ module prefetcher #(
   input  logic                      mem_ar_ready_i,
   output logic [AxiIdWidth-1:0]     mem_ar_id_o,
   output logic [AxiAddrWidth-1:0]   mem_ar_addr_o,
-  output logic [7:0]                mem_ar_lines_o,   // of the slice that the burst reads, less one
+  output logic [7:0]                mem_ar_lines_o,   // lines of the slice that the burst reads, minus one
   input  logic                      mem_r_valid_i,
   output logic                      mem_r_ready_o,
   input  logic [AxiIdWidth-1:0]     mem_r_id_i,
@@ -94,17 +94,17 @@ module prefetcher #(
     $error("prefetcher: Pending must be a power of two up to 32, and Blocks up to 32");
   end
 
-  // What a read of memory is for, in the upper bits of its number: a block's burst, the line that it was claimed for, or one
-  // line for a read of the home alone.
+  // Purpose of a memory read, in the upper bits of its ID: the burst of a block, the line for which the block was claimed, or
+  // a line read for the home without a block.
   typedef enum logic [1:0] {
     Burst,
     Hot,
     Alone
   } kind_e;
 
-  // Of a line's address in the slice.
+  // Fields of a line's address in the slice.
   typedef struct packed {
-    logic [NumberWidth-1:0] number;   // of its block in memory
+    logic [NumberWidth-1:0] number;   // number of its block in memory
     logic [OffsetWidth-1:0] offset;
   } line_t;
 
@@ -116,7 +116,7 @@ module prefetcher #(
     return AxiAddrWidth'({line, 1'(Slice)}) << Shift;
   endfunction
 
-  // Where a line of a block, and that of a read alone, is in the memory block.
+  // Index in the memory block of a line of a block, and of a line read without one.
   function automatic logic [PlaceWidth-1:0] place_of(input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
     return PlaceWidth'(block) << OffsetWidth | PlaceWidth'(offset);
   endfunction
@@ -129,15 +129,15 @@ module prefetcher #(
     return WordWidth'((WordWidth + 1)'(place) << $clog2(Beats)) | WordWidth'(beat);
   endfunction
 
-  // ------------------------------------------------------------------ what there is
+  // ------------------------------------------------------------------ state
 
-  // Blocks: which lines are here; which must not be taken from a burst, as memory may be read before what is written there.
+  // Blocks: valid lines; and lines not to be taken from a burst, because it may read memory before a write reaches it.
   logic [Blocks-1:0]                 valid_q, claimed_q;
-  logic [Blocks-1:0][1:0]            filling_q;   // reads of memory under way for it
+  logic [Blocks-1:0][1:0]            filling_q;   // outstanding memory reads for the block
   logic [NumberWidth-1:0]            number_q [Blocks];
   logic [Blocks-1:0][BlockLines-1:0] here_q, stale_q;
   logic [OffsetWidth-1:0]            hot_q [Blocks];
-  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // the least recently used one first
+  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // least recently used first
 
   // Reads of the home, from their address until their answer leaves.
   logic [Pending-1:0]      pending_q, ready_q, alone_q;
@@ -146,7 +146,7 @@ module prefetcher #(
   logic [OffsetWidth-1:0]  offset_q [Pending];
 
   // Writes of the home, from their address until memory has answered.
-  logic [Writes-1:0]       writing_q, into_q;     // is it also written into a block, until the last beat
+  logic [Writes-1:0]       writing_q, into_q;     // also written into a block, until the last beat
   logic [AxiIdWidth-1:0]   written_id_q [Writes];
   line_t                   written_q    [Writes];
   logic [BlockWidth-1:0]   into_block_q [Writes];
@@ -161,7 +161,7 @@ module prefetcher #(
   line_t                    claimed_line;
   logic [Blocks-1:0]        in_use;
 
-  // Memory is asked for a block (its line first), or for a line alone, in the order of the commands.
+  // Commands to memory, in order: read a block (the requested line first), or a single line.
   typedef struct packed {
     logic                    alone;
     logic [BlockWidth-1:0]   block;
@@ -205,7 +205,7 @@ module prefetcher #(
     wants_next  = present && second_half && !claimed_q[found] && next_line < lines_i;
   end
 
-  // Blocks of which something is under way stay.
+  // Blocks with pending operations are not replaced.
   always_comb begin
     for (int unsigned b = 0; b < Blocks; b++) begin
       in_use[b] = CountWidth'(b) >= blocks_i || filling_q[b] != '0 || present && found == BlockWidth'(b);
@@ -277,7 +277,7 @@ module prefetcher #(
     else if (issued_valid && mem_ar_ready_i)   bursts_q <= !issued.alone && !bursts_q;
   end
 
-  // What comes of them: the line and the beat, for each read that may be under way.
+  // Destination of the beat from memory: its line and beat, for each outstanding read.
   kind_e                      comes_kind;
   logic [4:0]                 comes_number;
   logic [BlockWidth-1:0]      comes_block;
@@ -322,7 +322,7 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ writes of the home
 
-  // They pass to memory. Beats follow their address, so that it is known whether a block has their line.
+  // Writes pass to memory. Beats follow their address, so whether a block has their line is known.
   logic                  write_free, beats_valid, beats_ready, w_taken, w_present, w_whole_q, w_whole, into;
   logic [WriteWidth-1:0] free_write, w_write;
   logic [BlockWidth-1:0] w_block, w_found;
@@ -430,7 +430,7 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ blocks
 
-  // A block becomes the one that was used last.
+  // Moves a block to the most recently used position.
   function automatic logic [Blocks-1:0][BlockWidth-1:0] used(
     input logic [Blocks-1:0][BlockWidth-1:0] order, input logic [BlockWidth-1:0] block);
     logic after;
@@ -483,7 +483,7 @@ module prefetcher #(
       hot_q[victim]    <= claimed_line.offset;
       here_q[victim]   <= '0;
       stale_q[victim]  <= '0;
-      // What is being written may be read too early.
+      // A burst may read memory before a pending write reaches it.
       for (int unsigned w = 0; w < Writes; w++) begin
         if (writing_q[w] && written_q[w].number == claimed_line.number) stale_q[victim][written_q[w].offset] <= 1'b1;
       end
@@ -509,7 +509,7 @@ module prefetcher #(
     .index_o(pick_entry)
   );
 
-  // The beats of one answer follow each other.
+  // The beats of one answer are contiguous.
   assign picked    = pick != '0;
   assign entry     = answers_q ? answered_q : pick_entry;
   assign free      = !r_valid_o || r_ready_i;

@@ -1,11 +1,11 @@
-// Remote procedure calls over lines of a slice, whose control the two sides hand to and fro.
+// Remote procedure calls over lines of a slice. Client and device pass ownership of the lines to each other.
 //
-// Each context has two sides of `payload_i` lines. The remote has one of them, writes arguments into it, and asks for the
-// other: that is the call. Its read stays without answer until the arguments have been taken from the remote by local
-// operations, and the results were calculated; then the roles of the sides are swapped. The procedure is that of
+// Each context has two sides of `payload_i` lines. The remote owns one side, writes arguments into it and reads the
+// other: that read is the call. The device withholds the answer until local operations have taken the arguments from the
+// remote and the results are computed; then the roles of the sides are swapped. The procedure is that of
 // crates/application/src/rpc.rs: each word times 3, plus 1.
 //
-// Sides begin at multiples of MaxPayload lines of the slice: those of context c are the (2c)th and the (2c+1)th.
+// Sides begin at multiples of MaxPayload lines of the slice: context c has sides 2c and 2c+1.
 
 `include "assertions.svh"
 
@@ -13,8 +13,8 @@ module rpc_echo #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Slice        = 0,
   parameter int unsigned Contexts     = 1,    // a power of two
-  parameter int unsigned MaxPayload   = 1,    // most lines of a side, a power of two
-  parameter int unsigned Beats        = 2,    // of a line, a power of two
+  parameter int unsigned MaxPayload   = 1,    // maximum lines per side, a power of two
+  parameter int unsigned Beats        = 2,    // per line, a power of two
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
   parameter int unsigned AxiAddrWidth = 36,
@@ -24,7 +24,7 @@ module rpc_echo #(
   input  logic                      clk_i,
   input  logic                      rst_ni,
 
-  input  logic [CountWidth-1:0]     payload_i,   // lines of a side that are in use; constant
+  input  logic [CountWidth-1:0]     payload_i,   // used lines per side; constant
 
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
@@ -61,7 +61,7 @@ module rpc_echo #(
   localparam int unsigned Words        = PayloadWidth / 64;
   localparam int unsigned ContextWidth = home_pkg::bits(Contexts);
   localparam int unsigned OffsetWidth  = home_pkg::bits(MaxPayload);
-  localparam int unsigned Depth        = Contexts * MaxPayload * Beats;   // words of a side's memory
+  localparam int unsigned Depth        = Contexts * MaxPayload * Beats;   // words in a side's memory
   localparam int unsigned DepthWidth   = home_pkg::bits(Depth);
 
   if (2 ** $clog2(Contexts) != Contexts || 2 ** $clog2(MaxPayload) != MaxPayload) begin : gen_wrong_sizes
@@ -73,12 +73,12 @@ module rpc_echo #(
   localparam logic [home_pkg::LineWidth-1:0] OFFSETS = home_pkg::LineWidth'(MaxPayload) - 1'b1;
 
   typedef struct packed {
-    logic [ContextWidth-1:0] number;   // of the context
+    logic [ContextWidth-1:0] number;   // number of the context
     logic                    side;
     logic [OffsetWidth-1:0]  offset;
   } place_t;
 
-  // Where a line of the slice is.
+  // Position of a line of the slice.
   function automatic place_t place(input logic [home_pkg::LineWidth-1:0] line);
     logic [home_pkg::LineWidth-1:0] pair;
     pair         = line >> $clog2(MaxPayload);
@@ -93,7 +93,7 @@ module rpc_echo #(
          | home_pkg::LineWidth'(of.offset);
   endfunction
 
-  // Where a beat of a line is in the memory of its side.
+  // Address of a line's beat in the memory of its side.
   function automatic logic [DepthWidth-1:0] word_of(
     input logic [ContextWidth-1:0] number, input logic [OffsetWidth-1:0] offset, input logic [BeatWidth-1:0] beat);
     return DepthWidth'((DepthWidth + 1)'(number) << ($clog2(MaxPayload) + BeatBits))
@@ -101,14 +101,14 @@ module rpc_echo #(
          | DepthWidth'(beat);
   endfunction
 
-  // By context: the side that is the remote's; whether a call is under way; lines of it that are still to be asked for and
-  // that have not been taken yet; the reads that are withheld until it is over.
+  // Per context: the side that the remote owns; a call is in progress; argument lines still to be requested; argument
+  // lines not yet taken; reads withheld until the call completes.
   logic [Contexts-1:0]                  remote_q, call_q, ask_q;
   logic [Contexts-1:0][CountWidth-1:0]  left_q;
   logic [Contexts-1:0][MaxPayload-1:0]  withheld_q;
   logic                                 begins, ends;
 
-  // One bit more than an address: it is set when all is zero.
+  // One bit wider than an address; the top bit is set when the whole memory is zero.
   logic [DepthWidth:0] zeros_q;
   logic                filled;
 
@@ -121,7 +121,7 @@ module rpc_echo #(
 
   // ------------------------------------------------------------------ reads
 
-  // At most one read of each line is in hand, as the home asks.
+  // The home has at most one outstanding read per line.
   logic [AxiIdWidth-1:0] id_q [Contexts][2][MaxPayload];
   place_t                asked, released, ready, read;
   logic                  answerable, releases, ready_valid, ready_ready, read_valid, read_taken, ar_taken;
@@ -132,7 +132,7 @@ module rpc_echo #(
   assign ar_taken   = ar_valid_i && ar_ready_o;
   assign begins     = ar_taken && !answerable && !call_q[asked.number];
 
-  // What was withheld, and may be answered.
+  // Withheld reads that may now be answered.
   always_comb begin
     releases = 1'b0;
     released = '0;
@@ -176,7 +176,7 @@ module rpc_echo #(
     end
   end
 
-  // A line's beats go one after the other. What was read stays at the memory's output until it is taken.
+  // A line's beats are contiguous. Read data stays at the memory's output until it is taken.
   logic                              issues, free, r_side_q;
   logic [BeatWidth-1:0]              r_beat_q;
   logic [1:0][PayloadWidth-1:0]      words;
@@ -236,7 +236,7 @@ module rpc_echo #(
 
   // ------------------------------------------------------------------ calls
 
-  // The arguments of one context after the other are asked for.
+  // Requests the arguments of one context at a time.
   logic   asking_q, last_asked;
   place_t asking_at_q;
 
@@ -263,7 +263,7 @@ module rpc_echo #(
     end
   end
 
-  // Arguments that have been taken become results: a beat is read, and written in the next cycle.
+  // Taken arguments become results: a beat is read, and its result is written in the next cycle.
   logic                 taken_q, computes;
   place_t               told, taken_at_q, results_at_q;
   logic [BeatWidth-1:0] taken_beat_q, results_beat_q;

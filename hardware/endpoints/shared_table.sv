@@ -1,15 +1,15 @@
-// A table in coherent memory whose rows, of one line each, both sides increment: the device's engine for the rows of a slice.
+// A table in coherent memory. Both sides increment its rows, of one line each; this is the device's engine for one slice.
 //
-// It increments a chosen share of the rows in their order, again and again: it takes a row from the remote by a locking
-// operation, reads its first word from memory, writes that incremented, and unlocks. Rows are the lines from 0, so that those
-// of the slice are every second one. It stands beside the home's way to memory, and has a port of its own to the same memory.
+// It repeatedly increments a chosen share of the rows, in order: it takes a row from the remote with a locking operation,
+// reads its first word from memory, writes back the incremented word, and unlocks. Rows are the lines from 0, so a slice
+// has every second row. The engine has its own port to the memory that the home uses.
 
 `include "assertions.svh"
 
 module shared_table #(
   parameter int unsigned Slice        = 0,
-  parameter int unsigned Workers      = 4,    // most rows in work, up to 2**AxiIdWidth
-  parameter int unsigned Beats        = 2,    // of a line
+  parameter int unsigned Workers      = 4,    // maximum rows in progress, up to 2**AxiIdWidth
+  parameter int unsigned Beats        = 2,    // per line
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
   parameter int unsigned AxiAddrWidth = 36,
@@ -20,15 +20,15 @@ module shared_table #(
   input  logic                      clk_i,
   input  logic                      rst_ni,
 
-  // What it does; constant while it is busy.
+  // Control inputs; constant while busy.
   input  logic                      start_i,
-  input  logic                      stop_i,         // it begins no further row
-  output logic                      busy_o,         // it looks for a row
-  input  logic [2:0]                operation_i,    // the protocol's local operation that takes a line and locks it
-  input  logic [LineWidth-1:0]      rows_i,         // of the table
-  input  logic [9:0]                contended_i,    // of each thousand rows, those that it increments, 0 to 1000
-  input  logic [CountWidth-1:0]     outstanding_i,  // rows in work at a time
-  input  logic [31:0]               increments_i,   // rows to be begun; all ones: without end
+  input  logic                      stop_i,         // begin no further row
+  output logic                      busy_o,         // looking for a row
+  input  logic [2:0]                operation_i,    // number of the protocol's local operation that takes a line and locks it
+  input  logic [LineWidth-1:0]      rows_i,         // rows of the table
+  input  logic [9:0]                contended_i,    // rows that the engine increments, per 1,000 rows, 0 to 1000
+  input  logic [CountWidth-1:0]     outstanding_i,  // maximum rows in progress
+  input  logic [31:0]               increments_i,   // number of rows to begin; all ones: unlimited
 
   // Memory: reads of one line, and writes of its first word.
   output logic                      aw_valid_o,
@@ -69,17 +69,17 @@ module shared_table #(
   localparam int unsigned Shift       = $clog2(Beats * PayloadWidth / 8);
 
   typedef enum logic [2:0] {
-    Rest,    // it has no row
-    Lock,    // the row is to be asked for
-    Locked,  // it comes
-    Fetch,   // its word is to be read
-    Add,     // it comes
-    Store,   // it is to be written
-    Stored,  // memory gets it
-    Unlock   // the row is to be given back
+    Rest,    // no row
+    Lock,    // lock request to be sent
+    Locked,  // lock requested
+    Fetch,   // read of the word to be sent
+    Add,     // read outstanding
+    Store,   // write to be sent
+    Stored,  // write outstanding
+    Unlock   // unlock to be sent
   } step_e;
 
-  // The first worker in a step.
+  // First worker in a given step.
   typedef struct packed {
     logic                   valid;
     logic [WorkerWidth-1:0] worker;
@@ -88,7 +88,7 @@ module shared_table #(
   step_e                step_q [Workers], step_d [Workers];
   logic [LineWidth-1:0] row_q  [Workers];
   logic [63:0]          word_q [Workers];
-  // The row that a worker had before, until the home has said that it is unlocked: to lock it again would be too soon.
+  // A worker's previous row, until the home acknowledges its unlock: the row must not be locked again before that.
   logic [Workers-1:0]   unlocks_q;
   logic [LineWidth-1:0] unlocks_row_q [Workers];
 
@@ -151,7 +151,7 @@ module shared_table #(
 
   always_comb begin
     for (int unsigned w = 0; w < Workers; w++) begin
-      // In the cycle in which it gives one row back a worker may take the next.
+      // A worker may take its next row in the cycle in which it unlocks the previous one.
       gives[w]          = unlock_taken && next_unlock.worker == WorkerWidth'(w);
       rest[w]           = (step_q[w] == Rest || gives[w]) && CountWidth'(w) < outstanding_i;
       locked[w]         = step_q[w] == Locked && row_q[w] == local_rsp_i.line;
@@ -161,7 +161,7 @@ module shared_table #(
     taken       = first(locked);
   end
 
-  // What has been offered stays; it is chosen anew when it was taken.
+  // An offered request stays; the next one is chosen when it is taken.
   assign lock_taken   = local_req_valid_o && local_req_ready_i;
   assign fetch_taken  = ar_valid_o && ar_ready_i;
   assign unlock_taken = unlock_valid_o && unlock_ready_i;
@@ -235,7 +235,7 @@ module shared_table #(
   assign r_ready_o         = 1'b1;
   assign b_ready_o         = 1'b1;
 
-  // An address and the beats of a write go each by themselves; of the beats only the first word is written.
+  // The address and the data of a write are independent; only the first word of the data is written.
   logic aw_done_q, w_done_q, w_ends;
 
   assign aw_valid_o  = next_store.valid && !aw_done_q;

@@ -1,13 +1,13 @@
 // A wiring example: the home of ECI with 64 units on a board, coherent memory behind it, and the invalidation engine at its
 // ports for local operations. docs/integration.md explains each part.
 //
-// What is the board's own stands at the ports: the link layer that frames messages, and the processor or bridge that
-// reads registers and orders ranges to be invalidated.
+// Board-specific parts connect to the ports: the link layer that frames messages, and the processor or bridge that
+// reads registers and requests the invalidation of ranges.
 
 module board #(
-  parameter int unsigned Units       = 32,   // of each slice
-  // Of each slice, from the beginning of the range. The CPU must be given no more of it than this: what lies behind it is
-  // an error in simulation, and in hardware another line, because upper bits of addresses are dropped.
+  parameter int unsigned Units       = 32,   // per slice
+  // Lines per slice, from the start of the range. Map no more of it to the CPU: an access beyond it is an error in
+  // simulation, and in hardware it reaches another line, because the upper address bits are dropped.
   parameter int unsigned MemoryLines = 4096,
 
   localparam home_pkg::protocol_t Protocol = eci_pkg::Protocol,
@@ -18,8 +18,8 @@ module board #(
   localparam int unsigned AxiAddrWidth = 36,
   localparam int unsigned Beats        = 32'(Protocol.line_bytes) * 8 / PayloadWidth
 ) (
-  input  logic clk_i,      // of the home; what comes from other clocks crosses before it comes here
-  input  logic reset_ni,   // from anywhere, at any time
+  input  logic clk_i,      // the home's clock; signals of other clock domains cross before these ports
+  input  logic reset_ni,   // asynchronous
 
   // The link layer: a stream for each circuit of each slice. Lines with an even number belong to slice 0.
   input  logic              [1:0][NumRx-1:0]                   rx_valid_i,
@@ -63,7 +63,7 @@ module board #(
 
   output logic                                      idle_o
 );
-  // The home's reset is synchronous: it comes and goes with the clock.
+  // The home's reset is synchronous.
   logic [1:0] reset_q;
   logic       rst_n;
   always_ff @(posedge clk_i) reset_q <= {reset_q[0], reset_ni};
@@ -80,7 +80,7 @@ module board #(
   logic                 [1:0][PayloadWidth/8-1:0]   w_strb;
   logic                 [1:0]                       idle;
 
-  // Nobody here asks for locks, listens to changes of rights, reads user bits or observes steps.
+  // Unused here: unlocks, permission changes, AXI user bits and the trace of steps.
   logic                 [1:0]                       unused_unlock_ready, unused_change_valid;
   home_pkg::change_t    [1:0]                       unused_change;
   logic                 [1:0][7:0]                  unused_aw_user, unused_ar_user;

@@ -1,6 +1,6 @@
-// The bytes that came with a message stay in their slot until the slot is given back, and no slot is given twice.
-// Whatever comes, no unit sees a message that is not for it or that is too short or too long, what is dropped holds nothing
-// up, and the beat after one that is marked as the last, and no other, is taken for a header.
+// Payload of a message stays in its slot until the slot is freed, and no slot is allocated twice.
+// For any input, no unit sees a message that is not addressed to it or has a wrong length, a dropped message does not stall
+// the circuit, and the beat after a beat marked last, and only that one, is decoded as a header.
 
 `include "assertions.svh"
 
@@ -26,10 +26,10 @@ module dcs_ingress_proof #(
   input  logic [SlotWidth-1:0]            free_slot_i,
   input  logic [Units-1:0]                drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0] drop_slot_i,
-  input  logic [UnitWidth-1:0]            unit_i,   // any slot, but the same for ever
+  input  logic [UnitWidth-1:0]            unit_i,   // an arbitrary slot, constant
   input  logic [SlotWidth-1:0]            slot_i
 );
-  // Two messages, of which one has bytes.
+  // Two messages, one with payload.
   localparam home_pkg::protocol_t Protocol = '{
     messages:   8'd2,
     rx_payload: 4'b0001,
@@ -105,10 +105,10 @@ module dcs_ingress_proof #(
   end
   `ASSUME_OR(same, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots, ("the slot changes"))
 
-  // What came in, as the ports tell: the beat that is in hand, its place in its message, and the one before it.
+  // Input seen at the ports: the current beat, its position in its message, and the previous beat.
   logic                    valid_q, last_q, take, carries, known, fits;
   logic [1:0]              beat_q;      // 3: the fourth or a later one
-  logic                    fitted_q;    // all beats of the message before this one did
+  logic                    fitted_q;    // all earlier beats of the message had a legal position
   home_pkg::header_t       header_q;
   logic [PayloadWidth-1:0] data_q, first_q;
   logic [UnitWidth-1:0]    unit;
@@ -141,13 +141,13 @@ module dcs_ingress_proof #(
   end
   assign fits = last_q == (beat_q == 2'(carries));
 
-  // The slots that units have, and what was put into the one that is watched.
+  // Allocated slots of each unit, and the payload stored in the watched slot.
   logic [Units-1:0][Slots-1:0]        has_q;
   logic [1:0][PayloadWidth-1:0]       kept_q;
   logic [15:0]                        mask_q;
   logic                               given, watched;
 
-  logic good;    // nothing is wrong with the message so far
+  logic good;    // the message is legal so far
   assign good    = known && fitted_q && fits;
   assign given   = unit_valid != '0 && (unit_valid & unit_ready_i) == unit_valid && carries;
   assign watched = given && unit == unit_i && unit_slot == slot_i;
@@ -166,32 +166,32 @@ module dcs_ingress_proof #(
     end
   end
 
-  // A unit gives back what it has.
+  // A unit frees only slots that it holds.
   `ASSUME_OR(frees_its_own, !free_valid_i || has_q[free_unit_i][free_slot_i], ("not its own"))
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     `ASSUME_OR(drops_its_own, !drop_valid_i[u] || has_q[u][drop_slot_i[u]], ("not its own"))
   end
 
   `ASSERT(one_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && good && last_q)
-  // What is dropped is told once, with its header, and takes a cycle for each beat.
+  // A dropped message is reported once, with its header, and takes one cycle per beat.
   `ASSERT(tells_what_is_dropped, (wrong != home_pkg::WrongNone) == (valid_q && (known ? fitted_q && !fits : beat_q == '0))
     && (wrong == home_pkg::WrongNone || wrong_header == header_q))
   `ASSERT(drops_at_once, !valid_q || good || rx_ready)
   `ASSERT(given_once, !given || !has_q[unit][unit_slot])
   `ASSERT(stays, !has_q[unit_i][slot_i] || rd_data == kept_q[rd_beat_i] && rd_mask == (rd_beat_i ? mask_q[15:8] : mask_q[7:0]))
   `ASSERT(nothing_left, !idle || has_q == '0 && !valid_q)
-  // A message is only ever held up by its unit, or by its unit's slots.
+  // Only a busy unit, or the lack of a slot of that unit, stalls a message.
   `ASSERT(goes_on, !valid_q || rx_ready || good && (!unit_ready_i[unit] || carries && beat_q == '0 && has_q[unit] == '1))
 
-  // What makes it inductive.
-  logic middle;  // a beat of a message has been taken, and more of it follow
+  // Inductive strengthening.
+  logic middle;  // within a message: at least one beat was taken, and more follow
   assign middle = beat_q != '0;
   `ASSERT(valid, u_ingress.valid_q == valid_q && u_ingress.first_q == !middle && (middle || u_ingress.beat_q == '0)
     && (!known || !fitted_q || u_ingress.beat_q == beat_q[0]))
   `ASSERT(data, !valid_q || u_ingress.gen_bytes.data_q == data_q && u_ingress.last_q == last_q)
   `ASSERT(header, !valid_q && !middle || u_ingress.header_q == header_q && u_ingress.carries_q == carries
     && u_ingress.known_q == (known && fitted_q) && (u_ingress.why_q == home_pkg::WrongNone) == known)
-  // As long as all beats fitted there are no more than there should be.
+  // A message whose beats were all legal so far has no surplus beat.
   `ASSERT(fitted, !fitted_q || !(valid_q || middle) || beat_q <= 2'(carries))
   `ASSERT(first_has_fitted, fitted_q || middle)
   for (genvar u = 0; u < Units; u++) begin : gen_busy

@@ -1,5 +1,5 @@
-// Each local operation goes to its unit once, and those on one line in the order in which they came. Of operations that lack
-// a lock one is tried at a time, and each once. Deferred operations hold up no others as long as there is room.
+// Each local operation reaches its unit once, and operations on one line in order of arrival. At most one operation that
+// lacks a lock is on trial at a time, and each once. Deferred operations stall no others unless the buffer is full.
 
 `include "assertions.svh"
 
@@ -13,7 +13,7 @@ module dcs_locals_proof #(
   input  logic [Units-1:0]               unit_ready_i,
   input  logic [Units-1:0]               unit_locks_full_i,
   input  logic [Units-1:0]               unit_back_i,
-  input  logic [home_pkg::LineWidth-1:0] line_i   // any line, but the same for ever
+  input  logic [home_pkg::LineWidth-1:0] line_i   // an arbitrary line, constant
 );
   localparam int unsigned UnitWidth = home_pkg::bits(Units);
 
@@ -63,12 +63,12 @@ module dcs_locals_proof #(
     end
   end
 
-  // Operations on the line are told apart by their numbers, which are counted on as they come, and so have to go.
+  // Operations on the watched line carry sequence numbers, assigned on arrival; they must leave in that order.
   logic [2:0] comes_q, goes_q;
   logic       comes, taken, goes;
   assign comes = wr_valid_i && wr_ready && wr_req_i.line == line_i;
   assign taken = (unit_valid & unit_ready_i) != '0 && unit_req.line == line_i;
-  // One that is tried is gone when its unit is done with it, and it did not come back.
+  // An operation on trial has left when its unit is done with it and did not return it.
   assign goes  = taken && !tries || ends && !unit_back_i[trial_unit_q] && trial_line_q == line_i;
 
   `ASSUME_OR(numbered, !wr_valid_i || wr_req_i.line != line_i || wr_req_i.operation == comes_q, ("another number"))
@@ -85,19 +85,19 @@ module dcs_locals_proof #(
 
   `ASSERT(to_its_unit, unit_valid == '0 || unit_valid == Units'(1) << unit)
   `ASSERT(in_order, !taken || unit_req.operation == goes_q)
-  // Of operations that lack a lock one is tried at a time, and each once.
+  // At most one operation that lacks a lock is on trial at a time, and each is tried once.
   `ASSERT(tries_one, !tries || !trial_q && u_locals.again_q && (u_locals.again_place_q & u_locals.tried_q) == '0)
   `ASSERT(nothing_left, !idle || comes_q == goes_q)
-  // Of what stands at the port, every other cycle is its own, and then it goes or is set aside if there is room.
+  // The port has every other cycle; its operation is then dispatched, or deferred if there is room.
   logic again_before_q;
   always_ff @(posedge clk_i) again_before_q <= rst_ni && u_locals.again_q;
   `ASSERT(takes_turns, !u_locals.again_q || !again_before_q)
   `ASSERT(holds_up_none, wr_ready || u_locals.again_q || u_locals.used_q == '1)
-  // What is offered again is something that is set aside.
+  // An operation that is offered again is a deferred one.
   `ASSERT(offers, !u_locals.again_q || (u_locals.again_place_q & u_locals.used_q) == u_locals.again_place_q
     && $onehot(u_locals.again_place_q))
 
-  // What makes it inductive.
+  // Inductive strengthening.
   `ASSERT(trial, trial_q == u_locals.trial_q && (!trial_q || trial_unit_q == u_locals.trial_unit_q
     && trial_unit_q == UnitWidth'(trial_line_q >> 1)
     && $onehot(u_locals.trial_place_q) && (u_locals.trial_place_q & u_locals.used_q) == u_locals.trial_place_q))
@@ -108,7 +108,7 @@ module dcs_locals_proof #(
   assign waiting = comes_q - goes_q;
   `ASSERT(all_wait_here, 32'(waiting) == $countones(mine))
   for (genvar i = 0; i < Pending; i++) begin : gen_place
-    logic [2:0] since;   // operations on the line that go before it
+    logic [2:0] since;   // operations on the line that precede it
     assign mine[i] = u_locals.used_q[i] && u_locals.req_q[i].line == line_i;
     assign since   = u_locals.req_q[i].operation - goes_q;
     `ASSERT(is_tried, !(trial_q && u_locals.trial_place_q[i]) || u_locals.req_q[i].line == trial_line_q

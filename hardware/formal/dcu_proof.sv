@@ -1,15 +1,15 @@
-// Why a unit blocks no response, and no other event for ever, in steps that each follow from the one before by induction.
+// Proof that a unit blocks no response, and no other event for ever. Each step follows from the previous by induction.
 //
-// Of the ROM's rows only that is taken for granted which crates/rtl/src/rom.rs verifies, so the proof is of every protocol.
-// 1. Each event is done within a few cycles after it was picked, one way or the other (`done_soon`).
-// 2. When the unit is free, something is picked if anything asks, and a response or what memory has done before all else
-//    (`picks`, `responses_first`); among equals it goes in turn, as rr_pick_proof.sv proves.
-// 3. What memory has done is never held up (`memory_goes`), so reads and writes end if memory does.
-// 4. A response is held up only if the places of writes are taken (`lacks`), and nobody else takes one while a response
-//    is there (`yields`).
-// An event that the ROM has no row for is dropped, and told, which takes until the slice has heard of it (`leaves_report`).
-// 5. What was held up is tried again when something has changed, and until then something is under way that will
-//    (`blocked_response_waits_for`, `blocked_waits_for`).
+// The only assumptions about the ROM's rows are those that crates/rtl/src/rom.rs verifies, so the proof covers every protocol.
+// 1. Each event completes within a few cycles after it was picked (`done_soon`).
+// 2. An idle unit picks an event if any is pending, and a response or a memory completion before all others
+//    (`picks`, `responses_first`); the choice among equals is round-robin, as rr_pick_proof.sv proves.
+// 3. A memory completion never stalls (`memory_goes`), so reads and writes end if memory answers.
+// 4. A response stalls only if all write entries are in use (`lacks`), and no other event takes one while a response
+//    is pending (`yields`).
+// An event without a ROM row is dropped and reported; this ends when the slice accepts the report (`leaves_report`).
+// 5. A stalled event is retried after a change, and until then an operation is outstanding that will cause
+//    one (`blocked_response_waits_for`, `blocked_waits_for`).
 
 `include "assertions.svh"
 
@@ -40,7 +40,7 @@ module dcu_proof #(
   input  logic                      impossible_ready_i,
   input  logic [16:0]               row_i
 );
-  // Two circuits toward the home, of which only the messages of the first may wait; bytes come by both.
+  // Two circuits to the home; only messages of the first may wait; both carry payload.
   typedef enum logic [3:0] {
     Ask = 4'd0, Store = 4'd1, Back = 4'd2, Ack = 4'd3, Clean = 4'd4, Lock = 4'd5, Unlock = 4'd6, Data = 4'd7, Done = 4'd8
   } event_e;
@@ -82,7 +82,7 @@ module dcu_proof #(
     default:      '0
   };
 
-  // Reset in the first cycle only; the directory has been emptied.
+  // Reset in the first cycle only; the directory is already empty.
   logic rst_ni = 1'b0;
   always_ff @(posedge clk_i) rst_ni <= 1'b1;
   logic [1:0] sweep_q;
@@ -212,13 +212,13 @@ module dcu_proof #(
     .idle_o            (idle)
   );
 
-  // ------------------------------------------------------------------ what comes in
+  // ------------------------------------------------------------------ inputs
 
   `ASSUME_OR(request, rx_event_i[0] <= 4'd1, ("no request"))
   `ASSUME_OR(response, rx_event_i[1] == 4'd2 || rx_event_i[1] == 4'd3, ("no response"))
   `ASSUME_OR(operation, local_operation_i <= 3'd1, ("no operation"))
 
-  // ------------------------------------------------------------------ what every ROM keeps to
+  // ------------------------------------------------------------------ assumptions that hold for every ROM
 
   function automatic logic fits(input row_t row, input event_e happened, input state_e state);
     logic of_request, of_response, of_local, of_memory;
@@ -226,7 +226,7 @@ module dcu_proof #(
     of_response = happened == Back || happened == Ack;
     of_local    = happened == Clean || happened == Lock;
     of_memory   = happened == Data || happened == Done;
-    // Any event may be one that can never happen.
+    // Any event may be illegal.
     fits = row.effect == home_pkg::Never
         || (row.effect != home_pkg::Leave || of_request || of_local)
         && (row.effect != home_pkg::Refuse || of_local || happened == Unlock)
@@ -242,7 +242,7 @@ module dcu_proof #(
   end
   `ASSUME_OR(every_rom, !asked_q || fits(row, event_e'(addr_q[3:0]), state_e'(addr_q[5:4])), ("no such row"))
 
-  // ------------------------------------------------------------------ what is so in every cycle
+  // ------------------------------------------------------------------ invariants
 
   localparam int unsigned Sources = 8;
   logic [Sources-1:0] source;
@@ -290,7 +290,7 @@ module dcu_proof #(
   logic [3:0] since_q;
   always_ff @(posedge clk_i) since_q <= !rst_ni || !works ? '0 : since_q + 4'd1;
   `ASSERT(done_soon, !works || since_q <= 4'd6)
-  // Which cycle it is tells where it is.
+  // The cycle since the pick determines the step.
   `ASSERT(in_read, !reads || since_q == 4'd0 && u_dcu.asks_q && !u_dcu.known_q)
   `ASSERT(in_look, !looks
     || since_q == 4'd1 && !u_dcu.judges_q && u_dcu.group_q == '0 && asked_q && !u_dcu.asks_q && !u_dcu.known_q
@@ -300,12 +300,12 @@ module dcu_proof #(
   `ASSERT(in_exec, !execs || since_q <= 4'd5)
   `ASSERT(in_second, !seconds || since_q <= 4'd6)
   `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == impossible_ready_i)
-  // What was dropped is gone from where it came.
+  // A dropped event has left its source.
   `ASSERT(drops, !execs || !never || (!of_response || u_dcu.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.rx_used_d[0] == 1'b0)
     && (!of_waiting || !u_dcu.waiting_used_d) && (!of_read || !u_dcu.read_used_d) && (!of_write || !u_dcu.write_used_d)
     && (!of_unlock || !u_dcu.unlock_used_d) && (!of_local || !u_dcu.request_used_d || u_dcu.locals_full_q))
 
-  // ------------------------------------------------------------------ 2: something is picked, responses first
+  // ------------------------------------------------------------------ 2: an event is picked, responses first
 
   logic early_asks, late_asks;
   assign early_asks = (u_dcu.ask & u_dcu.early & ~u_dcu.blocked_q) != '0;
@@ -314,11 +314,11 @@ module dcu_proof #(
   `ASSERT(responses_first, !rests || !early_asks || (u_dcu.source_d & u_dcu.early) != '0)
   `ASSERT(picks_one_that_asks, !rests || (u_dcu.source_d & ~(u_dcu.ask & ~u_dcu.blocked_q)) == '0)
 
-  // ------------------------------------------------------------------ 3: what memory has done goes on
+  // ------------------------------------------------------------------ 3: memory completions never stall
 
   `ASSERT(memory_goes, !execs || !(of_write || of_read) || u_dcu.takes || never)
 
-  // ------------------------------------------------------------------ 4: what a response may lack
+  // ------------------------------------------------------------------ 4: resources that a response may lack
 
   `ASSERT(lacks, !execs || !of_response || u_dcu.takes || never || u_dcu.row_q.memory == home_pkg::MemoryWrite && u_dcu.writes_full_q)
   logic response_was_q;
@@ -326,7 +326,7 @@ module dcu_proof #(
   `ASSERT(yields, !u_dcu.takes || of_response || of_write || of_read || !response_was_q
     || u_dcu.row_q.memory != home_pkg::MemoryWrite)
 
-  // ------------------------------------------------------------------ 5: what was held up is tried again
+  // ------------------------------------------------------------------ 5: stalled events are retried
 
   logic something_ends;
   assign something_ends = u_dcu.read_used_q || u_dcu.write_used_q || u_dcu.local_used_q || u_dcu.immediate_q || u_dcu.unlocking_q
@@ -340,7 +340,7 @@ module dcu_proof #(
     !u_dcu.blocked_q[3] || u_dcu.unblock_q || u_dcu.write_used_q)
   `ASSERT(blocked_is_there, !u_dcu.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.unblock_q)
   `ASSERT(in_hand_is_not_blocked, !works || seconds || (source & u_dcu.blocked_q) == '0)
-  // Of those that may be left, here are those that were not, but lacked a place. One that yielded waits for the response.
+  // Events that may wait but instead lacked a resource. An event that yielded waits for the response.
   logic [Sources-1:0] lacking_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || u_dcu.unblock_q)                                    lacking_q <= '0;

@@ -1,4 +1,4 @@
-// A queue hands on what was written, in order, each once, and never stops for ever.
+// A queue delivers each written element once, in order, and never deadlocks.
 
 `include "assertions.svh"
 
@@ -33,7 +33,7 @@ module fifo_proof #(
     .rd_data_o (rd_data)
   );
 
-  // The same queue as a list that moves up when its first is read.
+  // Reference model: a list that shifts when its first element is read.
   logic [Depth-1:0][1:0]    list_q;
   logic [$clog2(Depth+1)-1:0] count_q;
   logic                     wr, rd;
@@ -57,7 +57,7 @@ module fifo_proof #(
   `ASSERT(ready_if_room, wr_ready == (Depth == 1 ? count_q == '0 : 32'(count_q) < Depth))
   `ASSERT(in_order, !rd_valid || rd_data == list_q[0])
 
-  // What makes it inductive: how the list stands in the places.
+  // Inductive strengthening: the position of the list's elements in the storage.
   if (Depth > 1) begin : gen_places
     localparam int unsigned IndexWidth = $clog2(Depth);
     localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);

@@ -1,4 +1,4 @@
-// One of those that ask is picked, and nobody who goes on asking is passed over more than once by each other place.
+// A requester is picked if any exists, and each other one is picked at most once before a persistent requester.
 
 `include "assertions.svh"
 
@@ -9,7 +9,7 @@ module rr_pick_proof #(
   input  logic            clk_i,
   input  logic [Size-1:0] ask_i,
   input  logic            taken_i,
-  input  logic [7:0]      who_i     // anybody, but the same for ever
+  input  logic [7:0]      who_i     // an arbitrary requester, constant
 );
   localparam int unsigned Groups = Size <= OfGroup ? 1 : (Size + OfGroup - 1) / OfGroup;
   localparam int unsigned Own    = Size <= OfGroup ? Size : OfGroup;
@@ -37,7 +37,7 @@ module rr_pick_proof #(
   `ASSERT(one_that_asks, (pick & ~ask_i) == '0)
   `ASSERT(its_number, ask_i == '0 || pick[index])
 
-  // How many others were taken while it asked.
+  // Number of other requesters served while it asked.
   logic [7:0] who_q, waited_q;
   logic       asks, picked;
 
@@ -62,7 +62,7 @@ module rr_pick_proof #(
 
   `ASSERT(fair, 32'(waited_q) < Groups * Own)
 
-  // What makes it inductive: how many places are still to be asked before it.
+  // Inductive strengthening: the number of requesters that precede it.
   function automatic logic [7:0] ahead(input logic [31:0] after, input logic [7:0] place, input int unsigned size);
     ahead = '0;
     for (int unsigned i = 0; i < 32; i++) begin
@@ -70,7 +70,7 @@ module rr_pick_proof #(
     end
   endfunction
 
-  // Those after the last one taken: ...1110000.
+  // Requesters after the last one served: ...1110000.
   function automatic logic is_mask(input logic [31:0] after, input int unsigned size);
     is_mask = !after[0];
     for (int unsigned i = 1; i < size; i++) if (after[i-1] && !after[i]) is_mask = i == 1;

@@ -1,4 +1,4 @@
-// What an arbiter hands on is what one of its streams offers, and it takes it there; nobody waits for ever.
+// The arbiter's output is the data of one of its streams, taken from that stream; no stream waits for ever.
 
 `include "assertions.svh"
 
@@ -9,7 +9,7 @@ module stream_arbiter_proof #(
   input  logic [Size-1:0]      wr_valid_i,
   input  logic [Size-1:0][1:0] wr_data_i,
   input  logic                 rd_ready_i,
-  input  logic [home_pkg::bits(Size)-1:0] who_i   // anybody, but the same for ever
+  input  logic [home_pkg::bits(Size)-1:0] who_i   // an arbitrary stream, constant
 );
   // Reset in the first cycle only.
   logic rst_ni = 1'b0;
@@ -43,7 +43,7 @@ module stream_arbiter_proof #(
   `ASSERT(hands_on_what_is_there, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
   `ASSERT(chosen, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
 
-  // How many others were taken while it offered something.
+  // Number of other streams served while it offered data.
   logic [home_pkg::bits(Size)-1:0] who_q;
   logic [7:0]                      waited_q, ahead;
   logic [Size-1:0]                 after;
@@ -58,7 +58,7 @@ module stream_arbiter_proof #(
 
   `ASSERT(fair, 32'(waited_q) <= Size)
 
-  // What makes it inductive: how many are still to be chosen before it.
+  // Inductive strengthening: the number of streams that precede it.
   assign after = u_arbiter.u_pick.gen_several.after_q;
   always_comb begin
     ahead = '0;

@@ -1,4 +1,4 @@
-// What must hold in every cycle that is no reset's, and what is taken for granted of those around, in a form that
+// Invariants that hold in every cycle outside reset, and assumptions about the environment, in a form that
 // simulators check, provers prove, and linters read. `clk_i` and `rst_ni` are those of the module.
 
 `ifndef ASSERTIONS_SVH
@@ -7,11 +7,11 @@
 `define ASSERT(label, condition) \
   always_ff @(posedge clk_i) if (rst_ni) label: assert (condition);
 
-// The same, with arguments of `$error`, in parentheses, that say what is wrong.
+// As above, with the arguments of `$error` in parentheses as message.
 `define ASSERT_OR(label, condition, message) \
   always_ff @(posedge clk_i) if (rst_ni) label: assert (condition) else $error message;
 
-// What those around have to keep to. A simulator checks it; a prover that has this module alone relies on it.
+// Obligations of the environment. A simulator checks them; a prover that has this module alone assumes them.
 `ifdef FORMAL
 `define ASSUME_OR(label, condition, message) \
   always_ff @(posedge clk_i) if (rst_ni) label: assume (condition);
@@ -19,14 +19,14 @@
 `define ASSUME_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
-// What should not come from those around, and is refused if it does: a simulator says so; a prover takes nothing for granted.
+// Illegal input that the module rejects: a simulator reports it; a prover makes no assumption about it.
 `ifdef FORMAL
 `define NOTICE_OR(label, condition, message)
 `else
 `define NOTICE_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
-// A stream's valid and data stay until they are taken.
+// A stream's valid and data stay stable until they are taken.
 `define WAITS(label, valid, ready, data) \
   logic label``_waits_q; \
   logic [$bits(data)-1:0] label``_data_q; \

@@ -1,7 +1,7 @@
-// A slice: the units of the even or of the odd lines, and what they share.
+// A slice: the units of the even or of the odd lines, and their shared parts.
 //
-// Headers and bytes part at ingress: headers go to the units, bytes wait beside them until they are needed.
-// Streams to and from the units are joined in turn. See hardware/README.md for the ports.
+// Ingress separates headers from payload: headers go to the units, payload is buffered until it is needed.
+// Streams to and from the units are merged round-robin. See hardware/README.md for the ports.
 
 `include "assertions.svh"
 
@@ -60,7 +60,7 @@ module dcs #(
   input  logic                                   local_rsp_ready_i,
   output home_pkg::local_rsp_t                   local_rsp_o,
 
-  // What the home learns of the remote's rights. It goes on without waiting for whoever listens.
+  // Changes of the remote's permissions. A receiver that is not ready does not stall the home.
   output logic                                   change_valid_o,
   input  logic                                   change_ready_i,
   output home_pkg::change_t                      change_o,
@@ -109,12 +109,12 @@ module dcs #(
   output logic [63:0]                            cfg_r_data_o,
   output logic [1:0]                             cfg_r_resp_o,
 
-  // What each unit did in this cycle, and which had something in hand in the one before.
+  // Step of each unit in this cycle, and the units that had an operation in progress in the cycle before.
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
   output logic            [Units-1:0]            busy_o,
 
-  // No unit had anything in hand, no bytes were kept and no stream was waiting, two cycles before.
+  // Two cycles before, no unit had an operation in progress, no payload was buffered and no stream was waiting.
   output logic                                   idle_o
 );
   import home_pkg::*;
@@ -123,7 +123,7 @@ module dcs #(
   localparam int unsigned StateWidth  = $bits(state_e);
   localparam int unsigned UnitBits    = $clog2(Units);
   localparam int unsigned UnitWidth   = bits(Units);
-  localparam int unsigned UnitLine    = TagWidth + SetWidth;   // bits of a line's number within its unit
+  localparam int unsigned UnitLine    = TagWidth + SetWidth;   // width of a line's number within its unit
   localparam int unsigned Shift       = 1 + UnitBits;
   localparam int unsigned SlotWidth   = bits(StoreSlots);
   localparam int unsigned ReadWidth   = bits(Reads);
@@ -159,7 +159,7 @@ module dcs #(
   logic [NumRx-1:0][UnitLine-1:0]               rx_line;
   logic [NumRx-1:0][SlotWidth-1:0]              rx_slot;
   logic [Units-1:0]                             local_valid, local_ready, locks_full, local_back, unlock_valid, unlock_ready;
-  local_req_t                                   local_req, unit_req;    // the next one, and one that goes to its unit
+  local_req_t                                   local_req, unit_req;    // next operation, and the one offered to its unit
   logic                                         local_req_valid, unlock_req_valid, locals_idle;
   event_e                                       local_event;
   logic [home_pkg::LineWidth-1:0]               unlock_line;
@@ -577,7 +577,7 @@ module dcs #(
     );
   end
 
-  // The circuit that carries lines has the port of the memory they wait in; the ROM's compiler allows but one.
+  // The circuit that carries lines uses the read port of their buffer; the ROM compiler allows only one such circuit.
   always_comb begin
     tx_done   = '0;
     line_read = 1'b0;
@@ -599,12 +599,12 @@ module dcs #(
 
   logic [UnitWidth-1:0] unlock_unit;
   logic                 answer_joined_valid, answer_joined_ready;
-  logic                 local_goes;                      // to its unit, or is deferred
-  logic                 local_refused, unlock_refused;   // taken, and no unit sees it
-  wrong_e               local_wrong, device_wrong;       // what is wrong with what is taken
+  logic                 local_goes;                      // dispatched to its unit, or deferred
+  logic                 local_refused, unlock_refused;   // taken without reaching a unit
+  wrong_e               local_wrong, device_wrong;       // reasons for rejection
   logic                 unlock_wrong, impossible;
 
-  // What is wrong with something is found out before it is stored, so that no path to the units grows longer.
+  // Rejection is decided before the operation is stored, to keep the paths to the units short.
   typedef struct packed {
     wrong_e     why;
     local_req_t req;
@@ -717,13 +717,13 @@ module dcs #(
     line:      line_number(home_pkg::LineWidth'(answer.line), home_pkg::LineWidth'(answer_unit), Units, Slice)
   };
 
-  // ------------------------------------------------------------------ what should not have come
+  // ------------------------------------------------------------------ illegal input
 
   logic        clears;
   wrong_t      first_wrong;
   impossible_t first_impossible;
 
-  // Errors of the device are recorded when they come, like all others, and not when they are refused.
+  // Errors of the device are recorded on arrival, as all others are, not when they are refused.
   wrong_e                         asked_wrong_q;
   local_req_t                     asked_q;
   logic                           unlocked_wrong_q;
@@ -785,7 +785,7 @@ module dcs #(
     .idle_o            (wrong_idle)
   );
 
-  // ------------------------------------------------------------------ what the home learns
+  // ------------------------------------------------------------------ permission changes
 
   dcs_changes #(
     .Units    (Units),
@@ -813,7 +813,7 @@ module dcs #(
   logic [PlaceWidth-1:0] ask_place;
   logic [63:0]           told;
 
-  // What crosses the ports is counted a cycle later, so that no path grows longer.
+  // Events at the ports are counted a cycle later, to keep the paths short.
   logic       local_seen_q, unlock_seen_q, refused_q, change_seen_q;
   logic       ar_waits_q, aw_waits_q, w_waits_q, local_waits_q, unlock_waits_q, answer_waits_q;
 
@@ -921,7 +921,7 @@ module dcs #(
     .told_i       (told)
   );
 
-  // ------------------------------------------------------------------ what the device has to keep to, and is told
+  // ------------------------------------------------------------------ obligations of the device, checked
 
   `ASSUME_STABLE(stable_local, local_req_valid_i, local_req_ready_o, local_req_i,
     ("dcs: a local operation was not stable until it was taken"))

@@ -1,6 +1,6 @@
-// What the home learns of the remote's rights, from all units of a slice in turn, for whoever wants to know.
+// Changes of the remote's permissions, from all units of a slice round-robin, for an optional receiver.
 //
-// A unit that has one to tell while the one before still waits loses it, and counts that; nothing here holds a unit up.
+// A unit whose change arrives while its previous one waits loses the new one and counts the loss. No unit stalls here.
 
 `include "assertions.svh"
 

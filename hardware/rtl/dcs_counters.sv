@@ -1,7 +1,7 @@
-// What a slice counts, in one memory block: each place is visited in turn, and what has happened since is added to it.
+// Performance counters of a slice, in one memory block: each counter is visited in turn, and its recent events are added.
 //
-// Between two visits things are counted in a few bits beside the memory. Places that the protocol has no use for have none.
-// A place is read by waiting for its visit, so that reading takes no port and what is read is what was counted until then.
+// Between two visits, events are counted in a few bits beside the memory. Counters that the protocol does not use have none.
+// A read waits for the counter's next visit: it needs no port, and the value includes all events until that visit.
 
 `include "assertions.svh"
 
@@ -19,7 +19,7 @@ module dcs_counters #(
   input  logic                                count_i,
   input  logic                                clear_i,
 
-  // What has happened in a cycle.
+  // Events of one cycle.
   input  logic [NumRx-1:0]                    rx_seen_i,
   input  logic [NumRx-1:0][7:0]               rx_message_i,
   input  logic [NumRx-1:0]                    rx_waits_unit_i,
@@ -50,7 +50,7 @@ module dcs_counters #(
   input  logic [Units-1:0]                    change_lost_i,
   input  logic [Units-1:0]                    busy_i,
 
-  // A place to be read; `ask_i` and its number stay until it was told.
+  // Read request; `ask_i` and its number stay until the value is returned.
   input  logic                                ask_i,
   input  logic [PlaceWidth-1:0]               ask_place_i,
   output logic                                told_valid_o,
@@ -59,7 +59,7 @@ module dcs_counters #(
   import home_pkg::*;
   import registers_pkg::*;
 
-  // Up to so many in a cycle, and between two visits.
+  // Maximum count in one cycle, and between two visits.
   localparam int unsigned SumWidth  = bits(Units + 1);
   localparam int unsigned OneWidth  = PlaceWidth + 1;
   localparam int unsigned ManyWidth = PlaceWidth + SumWidth;
@@ -69,10 +69,10 @@ module dcs_counters #(
     for (int unsigned u = 0; u < Units; u++) stalled[u] = stalls[u] == why;
   endfunction
 
-  // ------------------------------------------------------------------ what happens in a cycle
+  // ------------------------------------------------------------------ events of one cycle
 
   logic [Places-1:0] happens;
-  // From `StallsLine` to `Busy` units count, each for itself; all else happens once in a cycle.
+  // From `StallsLine` to `Busy` each unit counts separately; all other events occur at most once in a cycle.
   logic [Busy:StallsLine][Units-1:0] units;
 
   always_comb begin
@@ -131,7 +131,7 @@ module dcs_counters #(
   // ------------------------------------------------------------------ visits
 
   logic [PlaceWidth-1:0] place_d, place_q;
-  logic                  fresh_q;  // what the memory holds is not of this count
+  logic                  fresh_q;  // the memory's content predates the last clear
   logic                  clears;
 
   assign clears  = !rst_ni || clear_i;
@@ -142,7 +142,7 @@ module dcs_counters #(
     fresh_q <= clears || fresh_q && place_q != '1;
   end
 
-  // What has happened since the last visit.
+  // Events since the last visit.
   logic [Places-1:0][ManyWidth-1:0] since;
 
   for (genvar p = 0; p < Places; p++) begin : gen_place
@@ -177,7 +177,7 @@ module dcs_counters #(
     end
   end
 
-  // A visit: the memory is read; the word is there, unless it is not of this count; and added to by parts; and written.
+  // A visit: read the memory (0 if the content predates the last clear), add in chunks, and write back.
   localparam int unsigned Stages = 2 + 64 / Chunk;
 
   typedef struct packed {
@@ -189,10 +189,10 @@ module dcs_counters #(
   logic                            read_fresh_q;
   logic [ManyWidth-1:0]            read_since_q;
   logic [63:0]                     read_word;
-  logic [64/Chunk:0][63:0]         word_q;   // by how many parts were added
+  logic [64/Chunk:0][63:0]         word_q;   // after each number of chunks added
   logic [64/Chunk:0]               carry_q;
   logic [ManyWidth-1:0]            added_q;
-  logic                            asked_q;  // what is asked for is on its way
+  logic                            asked_q;  // the requested counter is in the pipeline
 
   if (ManyWidth > Chunk) begin : gen_wrong_units
     $error("dcs_counters: Units is more than counters have room for");

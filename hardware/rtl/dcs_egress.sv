@@ -1,4 +1,4 @@
-// A circuit toward the remote, at its slice: the messages of all units in turn, with the bytes of the line if they carry it.
+// A circuit to the remote, at its slice: the messages of all units round-robin, with the payload of the line if any.
 
 `include "assertions.svh"
 
@@ -24,9 +24,9 @@ module dcs_egress #(
   input  send_e [Units-1:0]                 unit_send_i,
   input  logic [Units-1:0][LineWidth-1:0]   unit_line_i,
   input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
-  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the bytes have left
+  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the payload has left
 
-  // Bytes of a line, which come a cycle later and stay.
+  // Payload of a line, valid a cycle later and then stable.
   output logic                              rd_en_o,
   output logic [UnitWidth-1:0]              rd_unit_o,
   output logic [ReadWidth-1:0]              rd_slot_o,
@@ -37,9 +37,9 @@ module dcs_egress #(
   input  logic                              tx_ready_i,
   output home_pkg::header_t                 tx_header_o,
   output logic [PayloadWidth-1:0]           tx_data_o,
-  output logic                              tx_last_o,    // it is the message's last beat
+  output logic                              tx_last_o,    // last beat of the message
 
-  // For counters: the header that stands at the port came there in the cycle before; and waits.
+  // For counters: the header at the port arrived there in the cycle before; the port is stalled.
   output logic                              seen_o,
   output logic                              waits_o
 );
@@ -60,7 +60,7 @@ module dcs_egress #(
   logic [UnitWidth-1:0] unit;
   logic [UnitWidth-1:0] unit_q;
   logic [ReadWidth-1:0] slot_q;
-  logic [BeatWidth-1:0] beat_q, rest_q;   // the next beat of the line that is leaving, and how many are left of it, if any
+  logic [BeatWidth-1:0] beat_q, rest_q;   // next beat of the current line, and number of remaining beats
 
   for (genvar u = 0; u < Units; u++) begin : gen_asked
     assign asked[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
@@ -81,7 +81,7 @@ module dcs_egress #(
     .rd_index_o(unit)
   );
 
-  // A message is taken from its unit with the first beat, so that whether it has more is needed a cycle later only.
+  // A message is taken from its unit with the first beat, so whether more beats follow is needed only a cycle later.
   assign carries   = HasBytes && Protocol.send_payload[4'(job.send)];
   assign room      = !tx_valid_o || tx_ready_i;
   assign first     = job_valid && room && !rests_q;

@@ -1,12 +1,12 @@
-// A circuit toward the home, at its slice: headers go to the units, bytes stay here until memory takes them.
+// A circuit to the home, at its slice: headers go to the units, payload stays here until memory takes it.
 //
-// The first beat of a message has its header and, if it carries the line, the line's first bytes; more beats of bytes
-// follow, and the last is marked. The header is handed on with the last beat. A message with bytes is taken when its unit
-// has a slot for them, and until then the circuit waits.
+// The first beat of a message has its header and, with payload, the line's first bytes. More payload beats
+// follow, and the last is marked. The header is dispatched with the last beat. A message with payload needs a free slot
+// of its unit; without one, the circuit stalls.
 //
-// A message that is not for this circuit, or about a line that is not the slice's, or that has more or fewer beats than its
-// number says, is dropped: its beats are taken up to the one that is marked as the last, and no unit sees it. So no beat
-// of bytes is ever taken for a header, whatever is wrong with the header before it.
+// A message of another circuit, about a line of another slice, or with a number of beats that differs from its message
+// number's, is dropped: its beats are taken up to the one marked last, and no unit sees it. So no payload beat is ever
+// decoded as a header, even if the header before it is illegal.
 
 `include "assertions.svh"
 
@@ -15,12 +15,12 @@ module dcs_ingress #(
   parameter int unsigned Circuit      = 0,
   parameter int unsigned Slice        = 0,
   parameter int unsigned Units        = 1,
-  parameter int unsigned Slots        = 1,    // for bytes, of each unit
+  parameter int unsigned Slots        = 1,    // payload slots per unit
   parameter int unsigned SlotWidth    = 1,
   parameter int unsigned PayloadWidth = 512,
-  parameter int unsigned Beats        = 2,    // of payload, to a line
+  parameter int unsigned Beats        = 2,    // payload beats per line
   parameter int unsigned EventWidth   = 5,
-  parameter int unsigned LineWidth    = 23,   // of a line's number within its unit
+  parameter int unsigned LineWidth    = 23,   // width of a line's number within its unit
 
   localparam int unsigned MaskWidth   = 16 / Beats,
   localparam int unsigned UnitWidth   = home_pkg::bits(Units),
@@ -33,7 +33,7 @@ module dcs_ingress #(
   output logic                                rx_ready_o,
   input  home_pkg::header_t                   rx_header_i,
   input  logic [PayloadWidth-1:0]             rx_data_i,
-  input  logic                                rx_last_i,     // it is the message's last beat
+  input  logic                                rx_last_i,     // last beat of the message
 
   output logic [Units-1:0]                    unit_valid_o,
   input  logic [Units-1:0]                    unit_ready_i,
@@ -41,47 +41,47 @@ module dcs_ingress #(
   output logic [LineWidth-1:0]                unit_line_o,
   output logic [SlotWidth-1:0]                unit_slot_o,
 
-  // Bytes of a slot, in the same cycle.
+  // Payload of a slot, in the same cycle.
   input  logic [UnitWidth-1:0]                rd_unit_i,
   input  logic [SlotWidth-1:0]                rd_slot_i,
   input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
   output logic [PayloadWidth-1:0]             rd_data_o,
   output logic [MaskWidth-1:0]                rd_mask_o,
 
-  // Slots whose bytes were taken, or that nobody needs.
+  // Release of a slot: its payload was taken, or is not needed.
   input  logic                                free_valid_i,
   input  logic [UnitWidth-1:0]                free_unit_i,
   input  logic [SlotWidth-1:0]                free_slot_i,
   input  logic [Units-1:0]                    drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0]     drop_slot_i,
 
-  // The message in hand is dropped; in one cycle for each.
+  // Reason for which the current message is dropped; one cycle per message.
   output home_pkg::wrong_e                    wrong_o,
   output home_pkg::header_t                   wrong_header_o,
 
-  // For counters: a message was handed on in the cycle before; a beat was not taken, because the unit has one of
-  // this circuit in hand, or because there was no room for the bytes.
+  // For counters: a message was dispatched in the cycle before; a beat stalled because the unit still holds a message of
+  // this circuit, or because no payload slot was free.
   output logic                                seen_o,
   output logic [7:0]                          seen_message_o,
   output logic                                waits_unit_o,
   output logic                                waits_slot_o,
 
-  output logic                                idle_o   // nothing is here
+  output logic                                idle_o   // no message is held
 );
   import home_pkg::*;
 
   localparam int unsigned BeatWidth = bits(Beats);
   localparam bit          HasBytes  = Protocol.rx_payload[Circuit];
-  // The number of the slice, then that of the unit, then the line within it.
+  // A line's number has, from bit 0, the slice's number, the unit's number, and the line within the unit.
   localparam int unsigned Shift     = 1 + UnitBits;
 
-  logic                 valid_q, take, first_q, last_q;   // the beat in hand is a message's first, and its last
-  logic                 fits;                // by its number it is the last one if it is marked so, and only then
-  logic                 hands_on;            // its message is
+  logic                 valid_q, take, first_q, last_q;   // the current beat is a message's first; its last
+  logic                 fits;                // it is marked last exactly if its message number says so
+  logic                 hands_on;            // its message is dispatched
   header_t              header_q;
-  wrong_e               why_q;               // it is dropped, if it is
-  logic                 known_q, carries_q;  // it is not; and by its number it has bytes
-  logic                 keeps;               // its bytes are kept
+  wrong_e               why_q;               // reason for dropping it, if any
+  logic                 known_q, carries_q;  // it is legal; and has payload by its message number
+  logic                 keeps;               // its payload is stored
   logic [BeatWidth-1:0] beat_q, beat_next;
   logic [UnitWidth-1:0] unit;
   logic                 unit_ready, slot_free;
@@ -106,7 +106,7 @@ module dcs_ingress #(
   assign unit_line_o  = LineWidth'(header_q.line >> Shift);
   assign unit_slot_o  = slot_now;
 
-  // A beat that does not fit reports the error; the rest of its message is dropped.
+  // A beat at an illegal position reports the error; the rest of its message is dropped.
   assign wrong_o        = !valid_q ? WrongNone : known_q ? (fits ? WrongNone : WrongLength) : first_q ? why_q : WrongNone;
   assign wrong_header_o = header_q;
 
@@ -114,7 +114,7 @@ module dcs_ingress #(
     return message < 8'(MaxEvents) && Protocol.payload[message[5:0]];
   endfunction
 
-  // What is wrong with what stands at the port.
+  // Error of the beat at the port.
   wrong_e why;
   always_comb begin
     why = WrongNone;
@@ -145,7 +145,7 @@ module dcs_ingress #(
   assign waits_unit_o = waits_q && !full_q;
   assign waits_slot_o = waits_q && full_q;
 
-  logic starts;   // what stands at the port is the first beat of a message
+  logic starts;   // the beat at the port is the first of a message
   assign starts = valid_q ? last_q : first_q;
 
   always_ff @(posedge clk_i) begin
@@ -162,7 +162,7 @@ module dcs_ingress #(
   end
 
   if (HasBytes) begin : gen_bytes
-    // Numbers of slots are rounded up to a power of two, so that no address is calculated.
+    // Slot numbers are rounded up to a power of two, so that no address is calculated.
     localparam int unsigned SlotBits  = $clog2(Slots);
     localparam int unsigned BeatBits  = $clog2(Beats);
     localparam int unsigned Depth     = Units * 2 ** SlotBits * Beats;
@@ -171,7 +171,7 @@ module dcs_ingress #(
     logic [Units-1:0][Slots-1:0]         busy_d, busy_q;
     logic [PayloadWidth-1:0]             data_q;
     logic [PayloadWidth+MaskWidth-1:0]   wr_data, rd_data;
-    logic                                gives_up;   // the slot of a message that turns out to be too short or too long
+    logic                                gives_up;   // the slot of a message with a wrong length is released
 
     assign gives_up = valid_q && known_q && carries_q && !fits && !first_q;
 
@@ -240,7 +240,7 @@ module dcs_ingress #(
                          drop_valid_i, drop_slot_i};
   end
 
-  // What matters of a beat that waits has to stay: the header of a first beat, and bytes of a message that carries some.
+  // Stability of a waiting beat is required only for used fields: the header of a first beat, and payload if any.
   header_t                 header_kept;
   logic [PayloadWidth-1:0] data_kept;
 

@@ -1,5 +1,5 @@
-// The device's local operations on their way to the units of a slice. An operation that its unit cannot take is deferred
-// here, and others pass it.
+// The device's local operations on their way to the units of a slice. Deferred here if the unit cannot take them;
+// later operations may overtake them.
 //
 // An operation goes to its unit at once if the unit is free, unless it takes a lock and the unit has all its locks in use.
 // Only the device frees a lock, and it may need other operations before it does. The unit may still refuse the operation,
@@ -12,7 +12,7 @@
 module dcs_locals #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Units   = 1,
-  parameter int unsigned Pending = 8    // operations that may be deferred at a time
+  parameter int unsigned Pending = 8    // maximum deferred operations
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -24,8 +24,8 @@ module dcs_locals #(
   // A unit takes the offered operation if it is ready; if not, the next cycle may offer another one.
   output logic [Units-1:0]      unit_valid_o,
   input  logic [Units-1:0]      unit_ready_i,
-  input  logic [Units-1:0]      unit_locks_full_i,   // it can lock no further line
-  input  logic [Units-1:0]      unit_back_i,         // what it had taken comes back; in the cycle in which it is ready again
+  input  logic [Units-1:0]      unit_locks_full_i,   // the unit has all its locks in use
+  input  logic [Units-1:0]      unit_back_i,         // the unit returns its operation, in the cycle in which it is ready again
   output home_pkg::local_req_t  unit_req_o,
 
   output logic                  idle_o   // nothing is deferred
@@ -36,11 +36,11 @@ module dcs_locals #(
   localparam int unsigned UnitWidth = bits(Units);
 
   local_req_t [Pending-1:0]              req_q;
-  logic       [Pending-1:0]              used_q, room;   // and the first place that is free, one-hot
-  logic       [Pending-1:0][Pending-1:0] before_q;       // those on the same line that came earlier
-  logic       [Pending-1:0]              rivals, same;   // those of the unit and on the line of what comes
+  logic       [Pending-1:0]              used_q, room;   // and the first free entry, one-hot
+  logic       [Pending-1:0][Pending-1:0] before_q;       // earlier operations on the same line
+  logic       [Pending-1:0]              rivals, same;   // deferred, of the same unit; on the same line as the incoming one
 
-  // As long as operations are deferred, every other cycle offers one of these (`again_q`); the others are the port's.
+  // While operations are deferred, every other cycle offers one of them (`again_q`); the other cycles are the port's.
   logic                 again_q, again_tried_q;
   logic [Pending-1:0]   ask, pick, again_place_q;
   logic [bits(Pending)-1:0] unused_index;
@@ -48,7 +48,7 @@ module dcs_locals #(
   logic [UnitWidth-1:0] unit;
   logic                 goes, aside, gone, has_room, lacks_lock;
 
-  // An operation on trial keeps its place until the unit has decided.
+  // An operation on trial keeps its entry until the unit has decided.
   logic                 trial_q, trial_ends;
   logic [Pending-1:0]   trial_place_q, tried_q, leaves;
   logic [UnitWidth-1:0] trial_unit_q;

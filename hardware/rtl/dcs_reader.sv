@@ -1,10 +1,10 @@
-// Reads of memory, of all units of a slice in turn, and the lines that were read until they leave for the remote.
+// Reads of memory, of all units of a slice round-robin, and a buffer of the lines read until they leave for the remote.
 //
-// There is a place for each read that a unit may have in flight, so what memory answers is always taken,
+// There is an entry for each read that a unit may have in flight, so memory's answers are always taken,
 // in any order and interleaved.
 //
-// A beat for a read that is not in flight is dropped. A read that memory ends after more or fewer beats than a line has is
-// lost: which bytes are the line's is unknown, so none of them leave, and its place is free again. Both are reported.
+// A beat for a read that is not in flight is dropped. A read whose answer has more or fewer beats than a line is
+// lost: its bytes cannot be identified, so none of them leave, and its entry is freed. Both are reported.
 
 `include "assertions.svh"
 
@@ -32,9 +32,9 @@ module dcs_reader #(
   input  logic   [Units-1:0][ReadWidth-1:0]   unit_slot_i,
   input  event_e [Units-1:0]                  unit_event_i,
   output logic   [Units-1:0][Reads-1:0]       unit_done_o,
-  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // it will not be done; a cycle after its last beat
+  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // lost: it will not complete; a cycle after its last beat
 
-  // Bytes of a line that was read, in the next cycle; they stay until others are asked for.
+  // Bytes of a line that was read, in the next cycle; stable until the next request.
   input  logic                                rd_en_i,
   input  logic [UnitWidth-1:0]                rd_unit_i,
   input  logic [ReadWidth-1:0]                rd_slot_i,
@@ -45,14 +45,14 @@ module dcs_reader #(
   input  logic                                ar_ready_i,
   output logic [AxiIdWidth-1:0]               ar_id_o,
   output logic [AxiAddrWidth-1:0]             ar_addr_o,
-  output logic [7:0]                          ar_user_o,   // the right that the remote gets with the line, and the request
+  output logic [7:0]                          ar_user_o,   // permission that the remote gets with the line, and the request
   input  logic                                r_valid_i,
   output logic                                r_ready_o,
   input  logic [AxiIdWidth-1:0]               r_id_i,
   input  logic [PayloadWidth-1:0]             r_data_i,
   input  logic                                r_last_i,
 
-  // In the cycle before: a read was completed; an error, with the AXI ID.
+  // In the cycle before: a read completed; an error, with the AXI ID.
   output logic                                seen_o,
   output home_pkg::wrong_e                    wrong_o,
   output logic [AxiIdWidth-1:0]               wrong_id_o
@@ -60,7 +60,7 @@ module dcs_reader #(
   import home_pkg::*;
 
   localparam int unsigned BeatWidth = bits(Beats);
-  // Numbers of places are rounded up to a power of two, so that no address is calculated.
+  // Entry numbers are rounded up to a power of two, so that no address is calculated.
   localparam int unsigned Places    = Units * 2 ** ReadWidth;
   localparam int unsigned PlaceBits = bits(Places);
   localparam int unsigned BeatBits  = $clog2(Beats);
@@ -100,8 +100,8 @@ module dcs_reader #(
   assign ar_user_o = {Protocol.writes[6'(job.happened)], Protocol.reads[6'(job.happened)] && !Protocol.writes[6'(job.happened)],
                       6'(job.happened)};
 
-  // Answers of different reads may be interleaved, so each place counts its own beats: 0 until memory has the read's
-  // address, then one more than have come, up to the first surplus beat.
+  // Answers of different reads may be interleaved, so each entry counts its own beats: 0 until memory has the read's
+  // address, then one more than the beats received, up to the first surplus beat.
   localparam int unsigned CountWidth = bits(Beats + 2);
 
   logic [Places-1:0][CountWidth-1:0] count_q;

@@ -1,4 +1,4 @@
-// A slice's registers behind AXI-Lite: one read and one write at a time. hardware/registers.md says what is where.
+// A slice's registers behind AXI-Lite: one read and one write at a time. Addresses: hardware/registers.md.
 
 `include "assertions.svh"
 
@@ -41,7 +41,7 @@ module dcs_registers #(
   input  logic                  idle_i,
   input  logic                  swept_i,
 
-  // Counters: whether they count, that they are cleared, and one that is read.
+  // Counters: enable, clear, and the read of one.
   output logic                  count_o,
   output logic                  clear_o,
   output logic                  ask_o,
@@ -57,7 +57,7 @@ module dcs_registers #(
     Error = 2'd2   // SLVERR
   } resp_e;
 
-  // The places that the protocol has a counter for.
+  // Counters that the protocol uses.
   function automatic logic [Places-1:0] present();
     present = '0;
     for (int unsigned i = 0; i <= 32'(Protocol.memory_done); i++) present[Events+i] = 1'b1;
@@ -83,7 +83,7 @@ module dcs_registers #(
 
   logic                 aw_held_q, w_held_q, writes, controls;
   logic [AddrWidth-1:0] aw_addr_q;
-  logic [1:0]           w_data_q;  // more is never written
+  logic [1:0]           w_data_q;  // bits that writes use
   logic                 w_strb_q;
 
   assign aw_ready_o = !aw_held_q;
@@ -115,9 +115,9 @@ module dcs_registers #(
 
   // ------------------------------------------------------------------ reads
 
-  localparam int unsigned FirstWidth = $clog2(Places) + 3;  // bits of an address within the counters
+  localparam int unsigned FirstWidth = $clog2(Places) + 3;  // address bits within the counters
 
-  logic                 read_q;  // an address is in hand, and has no answer
+  logic                 read_q;  // an address is held and not yet answered
   logic [AddrWidth-1:0] ar_addr_q;
   logic                 counter, known;
   logic [63:0]          value;
@@ -163,7 +163,7 @@ module dcs_registers #(
     end
   end
 
-  // The rest of what is written, and where in a register an address points to, does not matter.
+  // Unused: the other written bits, and the byte offset within a register.
   logic unused;
   assign unused = ^{w_data_i[63:2], w_strb_i[7:1], aw_addr_q[2:0], ar_addr_q[2:0]};
 

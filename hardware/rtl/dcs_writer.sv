@@ -1,6 +1,6 @@
-// Writes of memory, of all units of a slice in turn: an address and the bytes of a slot on AXI.
+// Writes of memory, of all units of a slice round-robin: an address and the payload of a slot on AXI.
 //
-// A response to a write that is not in flight, or that comes before memory has the address and all bytes, is dropped and
+// A response to a write that is not in flight, or that arrives before memory has the address and all bytes, is dropped and
 // reported: a line is never read before memory has the written bytes.
 
 `include "assertions.svh"
@@ -36,14 +36,14 @@ module dcs_writer #(
   input  logic   [Units-1:0][SlotWidth-1:0]   unit_bytes_i,
   output logic   [Units-1:0][Writes-1:0]      unit_done_o,
 
-  // The bytes of every circuit's slot, in the same cycle.
+  // Payload of every circuit's slot, in the same cycle.
   output logic [UnitWidth-1:0]                rd_unit_o,
   output logic [SlotWidth-1:0]                rd_slot_o,
   output logic [home_pkg::bits(Beats)-1:0]    rd_beat_o,
   input  logic [NumRx-1:0][PayloadWidth-1:0]  rd_data_i,
   input  logic [NumRx-1:0][MaskWidth-1:0]     rd_mask_i,
 
-  // A slot whose last bytes were taken, by circuit.
+  // Slot whose last payload was taken, by circuit.
   output logic [NumRx-1:0]                    free_valid_o,
   output logic [UnitWidth-1:0]                free_unit_o,
   output logic [SlotWidth-1:0]                free_slot_o,
@@ -52,7 +52,7 @@ module dcs_writer #(
   input  logic                                aw_ready_i,
   output logic [AxiIdWidth-1:0]               aw_id_o,
   output logic [AxiAddrWidth-1:0]             aw_addr_o,
-  output logic [7:0]                          aw_user_o,   // the right that the remote keeps, and the message that brought the bytes
+  output logic [7:0]                          aw_user_o,   // permission that the remote keeps, and the message with the payload
   output logic                                w_valid_o,
   input  logic                                w_ready_i,
   output logic [PayloadWidth-1:0]             w_data_o,
@@ -62,7 +62,7 @@ module dcs_writer #(
   output logic                                b_ready_o,
   input  logic [AxiIdWidth-1:0]               b_id_i,
 
-  // In the cycle before: a write was completed; an error, with the AXI ID.
+  // In the cycle before: a write completed; an error, with the AXI ID.
   output logic                                seen_o,
   output home_pkg::wrong_e                    wrong_o,
   output logic [AxiIdWidth-1:0]               wrong_id_o
@@ -110,7 +110,7 @@ module dcs_writer #(
     .rd_index_o(next_unit)
   );
 
-  // The write in hand has a place of its own: finding its bytes is way enough for a cycle.
+  // The current write has its own register: locating its payload takes most of a cycle.
   assign next_taken = !job_valid || job_done;
 
   always_ff @(posedge clk_i) begin
@@ -125,7 +125,7 @@ module dcs_writer #(
     end
   end
 
-  // The address and the bytes go their own ways; the next write begins when both have gone.
+  // Address and data proceed independently; the next write begins when both have left.
   assign last         = beat_q == BeatWidth'(Beats - 1);
   assign load_address = job_valid && !address_done_q && (!aw_valid_o || aw_ready_i);
   assign load_bytes   = job_valid && !bytes_done_q && (!w_valid_o || w_ready_i);
@@ -186,7 +186,7 @@ module dcs_writer #(
     end
   end
 
-  // The writes whose address memory has, and those of which it has all bytes, until it answers.
+  // Writes whose address, and writes whose complete data, memory has, until memory answers.
   logic [2**(UnitWidth+WriteWidth)-1:0] has_address_q, has_bytes_q;
   logic [UnitWidth+WriteWidth-1:0]      w_place_q, b_place;
   logic                                 answered;

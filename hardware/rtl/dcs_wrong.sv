@@ -1,7 +1,7 @@
-// What should not have come to a slice: the first such thing is kept for software, and the device is told what is refused.
+// Illegal input of a slice: the first error is recorded for software, and refusals are answered to the device.
 //
-// A message that no unit may see is dropped where it enters. A local operation or an unlock that no unit may see is refused
-// here, and its answer goes out among those of the units. An event that the ROM has no row for is dropped by its unit.
+// An illegal message is dropped at ingress. An illegal local operation or unlock is refused
+// here, and its answer is merged with those of the units. An event without a ROM row is dropped by its unit.
 
 `include "assertions.svh"
 
@@ -32,7 +32,7 @@ module dcs_wrong #(
   input  logic                              unlocked_wrong_i,
   input  logic [home_pkg::LineWidth-1:0]    unlocked_line_i,
 
-  // What the device asks for and no unit is to see, with the reason, or none.
+  // Rejected requests of the device, with the reason; none if legal.
   input  logic                              local_valid_i,
   output logic                              local_ready_o,
   input  home_pkg::wrong_e                  local_wrong_i,
@@ -67,15 +67,15 @@ module dcs_wrong #(
 );
   import home_pkg::*;
 
-  // ------------------------------------------------------------------ what the device asks for
+  // ------------------------------------------------------------------ requests of the device
 
-  logic       refused_valid_q, shows_q;   // an answer waits; and stands at the port
+  logic       refused_valid_q, shows_q;   // an answer waits; it is at the port
   logic       fresh_q;                    // it was refused in the cycle before
   wrong_e     why_q;
   local_rsp_t refused_q;
   logic       takes_local, takes_unlock, told, last_unlock_q;
 
-  // In turn, if both are there.
+  // Alternates, if both are valid.
   assign takes_local    = local_valid_i && !refused_valid_q && (last_unlock_q || !unlock_valid_i);
   assign takes_unlock   = unlock_valid_i && !refused_valid_q && !takes_local;
   assign local_ready_o  = takes_local;
@@ -92,7 +92,7 @@ module dcs_wrong #(
       fresh_q         <= takes_local || takes_unlock;
       if (takes_local || takes_unlock) last_unlock_q <= takes_unlock;
       refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock;
-      // It takes the port when no answer of a unit waits there, so that none is withdrawn.
+      // Takes the port when no answer of a unit waits there, so that none is withdrawn.
       shows_q         <= shows_q ? !told : refused_valid_q && (!answer_valid_i || local_rsp_ready_i);
     end
   end
@@ -110,14 +110,14 @@ module dcs_wrong #(
   assign device_wrong_o    = fresh_q ? why_q : WrongNone;
   assign idle_o            = !refused_valid_q;
 
-  // ------------------------------------------------------------------ the first of all
+  // ------------------------------------------------------------------ the first error
 
   wrong_t wrong;
   logic   unused;
-  assign unused = ^rx_header_i;   // masks do not matter
+  assign unused = ^rx_header_i;   // masks are not recorded
 
   // Every error is reported in the cycle after it came, so the first report is the first error. Within one cycle the
-  // circuits go first, by number, then reads, writes, local operations and unlocks.
+  // priority is: circuits by number, then reads, writes, local operations and unlocks.
   always_comb begin
     wrong = '0;
     if (unlocked_wrong_i) wrong = '{why: WrongUnlock, line: unlocked_line_i, default: '0};
@@ -145,7 +145,7 @@ module dcs_wrong #(
     else if (first_wrong_o.why == WrongNone && wrong.why != WrongNone) first_wrong_o <= wrong;
   end
 
-  // ------------------------------------------------------------------ what can never happen
+  // ------------------------------------------------------------------ events without a ROM row
 
   typedef struct packed {
     logic [EventWidth-1:0] happened;
@@ -156,7 +156,7 @@ module dcs_wrong #(
   dropped_t [Units-1:0] offered;
   dropped_t             dropped;
   logic [UnitWidth-1:0] unit;
-  // The units that are recorded: all that reported in one cycle, before any that report later.
+  // Recorded units: all that reported in one cycle, before any that report later.
   logic [Units-1:0]     heard_d, heard_q;
 
   assign heard_d = heard_q & ~impossible_ready_o;
