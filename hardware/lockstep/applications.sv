@@ -1,5 +1,5 @@
-// The applications behind a slice, of which the argument `+application=` names one: 1 RPC, 2 the shared table, 3 the prefetcher.
-// Further arguments are their numbers. With `+seed=`, there are random stalls of all streams between home and application.
+// The applications behind a slice. The argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the prefetcher.
+// Further arguments are their parameters. With `+seed=`, all streams between home and application have random stalls.
 
 module applications #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -9,14 +9,14 @@ module applications #(
   input  logic                     clk_i,
   input  logic                     rst_ni,
 
-  input  logic                     start_i,   // it may begin
-  input  logic                     stop_i,    // it is to begin nothing more
-  output logic                     busy_o,    // it may move by itself
+  input  logic                     start_i,   // allows it to begin
+  input  logic                     stop_i,    // it begins no further operation
+  output logic                     busy_o,    // it may act without input
 
   input  behind_pkg::from_home_t   home_i,
   output behind_pkg::to_home_t     home_o,
 
-  // The home's memory, which hears what passes at the home, for applications that stand beside the way to it.
+  // The home's memory port, with its handshakes, for applications beside the path to memory.
   input  behind_pkg::axi_slave_t   pins_i,
   output logic                     pins_b_ready_o,
   output logic                     pins_r_ready_o,
@@ -26,7 +26,7 @@ module applications #(
   output behind_pkg::axi_master_t  memory_o
 );
   localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
-  localparam int unsigned Payload = 8;   // most lines of a side of a call
+  localparam int unsigned Payload = 8;   // maximum lines per side of a call
 
   logic [1:0]  application;
   logic [15:0] seed;
@@ -103,7 +103,7 @@ module applications #(
     .rd_valid_o(from.local_rsp_valid), .rd_ready_i(to.local_rsp_ready), .rd_data_o(from.local_rsp)
   );
 
-  // ------------------------------------------------------------------ which application
+  // ------------------------------------------------------------------ selection
 
   behind_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
   behind_pkg::axi_master_t memory_of_table, memory_of_prefetcher;

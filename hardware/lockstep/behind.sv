@@ -1,10 +1,10 @@
-// What is behind a slice in lockstep: nothing, so that its ports are the pins, or an endpoint.
+// Device side of a slice in lockstep: none, so that the slice's ports are the pins, or an endpoint.
 //
-// With an endpoint the pins of AXI rest. With the invalidation engine a local operation at the pins is an order to take a
-// range: the line is the first one, and how many there are stands above the header; its answer comes when all are done.
+// With an endpoint the AXI pins are idle. With the invalidation engine a local operation at the pins requests a range:
+// the line is the first one, and the number of lines is above the header; its answer comes when the range is complete.
 //
-// Applications have memory of their own at further pins. Those of the home's memory are in use if the application is beside
-// the home's way to memory.
+// Applications have memory of their own at further pins. The pins of the home's memory are used if the application is
+// beside the home's path to memory.
 
 module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -12,7 +12,7 @@ module behind #(
   parameter int unsigned Endpoint     = 0,
   parameter int unsigned Slice        = 0,
   parameter int unsigned MemoryLines  = 64,
-  parameter int unsigned PayloadWidth = 512,   // of the pins without an endpoint; with one, 512
+  parameter int unsigned PayloadWidth = 512,   // of the pins without an endpoint; with an endpoint, 512
   parameter int unsigned AxiAddrWidth = 36
 ) (
   input  logic clk_i,
@@ -150,7 +150,7 @@ module behind #(
       local_rsp:       home_local_rsp_i
     };
 
-    // The pins show what is asked of memory where it leaves the home; there it has been taken when it has passed.
+    // The pins show a memory request as it leaves the home; it counts as taken there once it has passed.
     assign pins = '{
       aw_ready: 1'b1,
       w_ready:  1'b1,
@@ -286,7 +286,7 @@ module behind #(
         .local_rsp_i      (home_local_rsp_i)
       );
 
-      // How many were refused stands where the line does.
+      // The line field holds the number of refused operations.
       assign pin_local_rsp_o = '{unlock: 1'b0, refused: refused != '0, operation: 3'd0, line: refused};
       assign unused_local    = ^pin_local_req_i[39:home_pkg::LineWidth];
     end else if (Endpoint == 3) begin : gen_rpc
@@ -336,7 +336,7 @@ module behind #(
     end
   end
 
-  // The device's ports are the pins wherever no endpoint uses them.
+  // Without an endpoint that uses them, the device's ports are the pins.
   if (Endpoint <= 1) begin : gen_device
     assign home_local_req_valid_o   = pin_local_req_valid_i;
     assign pin_local_req_ready_o    = home_local_req_ready_i;

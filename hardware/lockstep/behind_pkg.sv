@@ -1,7 +1,7 @@
-// The ports between home, application and memory, each side's as one value.
+// The ports between home, application and memory, one struct per direction.
 
 package behind_pkg;
-  // What the master of an AXI port says; `ar_lines` is the length of a burst, in lines, less one.
+  // Outputs of an AXI manager; `ar_lines` is the length of a burst, in lines, minus one.
   typedef struct packed {
     logic         aw_valid;
     logic [7:0]   aw_id;
@@ -18,7 +18,7 @@ package behind_pkg;
     logic         r_ready;
   } axi_master_t;
 
-  // What its slave says.
+  // Outputs of its subordinate.
   typedef struct packed {
     logic         aw_ready;
     logic         w_ready;
@@ -31,7 +31,7 @@ package behind_pkg;
     logic         r_last;
   } axi_slave_t;
 
-  // What a slice of the home says to what is behind it.
+  // Outputs of a slice of the home to the device side.
   typedef struct packed {
     axi_master_t          axi;
     logic                 local_req_ready;
@@ -40,7 +40,7 @@ package behind_pkg;
     home_pkg::local_rsp_t local_rsp;
   } from_home_t;
 
-  // What is said to it.
+  // Inputs of it.
   typedef struct packed {
     axi_slave_t                     axi;
     logic                           local_req_valid;

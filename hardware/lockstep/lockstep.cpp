@@ -1,4 +1,4 @@
-// The Verilated home behind a small C interface, for crates/rtl/src/lockstep/model.rs, which has the same structs.
+// C interface of the Verilated home, for crates/rtl/src/lockstep/model.rs, which has the same structs.
 
 #include "Vlockstep.h"
 #include "verilated.h"
@@ -54,13 +54,13 @@ struct Outputs {
   uint64_t passes_b_id[kSlices], passes_local[kSlices], passes_unlock[kSlices];
 };
 
-// What assertions had to say since the last step; the first failure stops the run. Homes of other threads say their own.
+// Messages of assertions since the last step; the first failure stops the run. One buffer per thread.
 std::string& messages() {
   static thread_local std::string text;
   return text;
 }
 
-// Signals are integers up to 64 bits and arrays of words beyond; both are read and written by bits.
+// Signals are integers up to 64 bits and arrays of words beyond; both are accessed as bit ranges.
 template <typename Signal>
 void put(Signal& signal, unsigned place, unsigned bits, uint64_t value) {
   const uint64_t mask = (bits == 64 ? ~uint64_t{0} : ((uint64_t{1} << bits) - 1)) << place;
@@ -97,7 +97,7 @@ uint64_t get(const VlWide<Words>& signal, unsigned place, unsigned bits) {
   return value;
 }
 
-// A beat of so many bits; the further words of its place are left alone.
+// A beat of Bits bits; further words of its buffer are not changed.
 template <unsigned Bits, typename Signal>
 void put_beat(Signal& signal, unsigned index, const uint64_t* words) {
   for (unsigned word = 0; word < Bits / 64; word++) put(signal, index * Bits + word * 64, 64, words[word]);
@@ -118,7 +118,7 @@ struct Model {
 
 }  // namespace
 
-// Verilator's own way of ending is to end the process.
+// Verilator's default ends the process.
 void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE {
   if (messages().empty()) messages() = std::string("assertion at ") + file + ":" + std::to_string(line);
 }
@@ -137,7 +137,7 @@ extern "C" {
 
 void* lockstep_new(const char* rom, const char* further) {
   auto model = std::make_unique<Model>();
-  // Each word of what else is given is an argument of its own.
+  // Each word of the extra arguments is an argument of its own.
   std::vector<std::string> texts = {"lockstep", std::string("+rom=") + rom};
   std::istringstream words(further);
   for (std::string word; words >> word;) texts.push_back("+" + word);
@@ -145,7 +145,7 @@ void* lockstep_new(const char* rom, const char* further) {
   for (const std::string& text : texts) arguments.push_back(text.c_str());
   messages().clear();
   model->context.commandArgs(static_cast<int>(arguments.size()), arguments.data());
-  // What is not reset and what is unknown is chance; the seed makes it the same every time.
+  // Registers without reset and unknown values are random; the seed makes them reproducible.
   model->context.randReset(2);
   model->context.randSeed(1);
 #if VM_TRACE
@@ -157,12 +157,12 @@ void* lockstep_new(const char* rom, const char* further) {
 
 void lockstep_delete(void* pointer) {
   auto* model = static_cast<Model*>(pointer);
-  // What a model owns is given back to the thread's context, which may be that of another one, and gone.
+  // A model's resources are returned to the thread's context, which may be that of another model and already destroyed.
   Verilated::threadContextp(&model->context);
   delete model;
 }
 
-// Opens a file for the waveform of what follows; returns 0 if it cannot, or if this build has no waveforms.
+// Opens a file for a waveform of the following cycles; returns 0 on failure, or if this build has no waveforms.
 int lockstep_trace(void* pointer, const char* file) {
 #if VM_TRACE
   auto* model = static_cast<Model*>(pointer);
@@ -177,8 +177,8 @@ int lockstep_trace(void* pointer, const char* file) {
 #endif
 }
 
-// One cycle: the outputs are those that the inputs meet; then comes the clock's edge.
-// Returns what assertions had to say, or null.
+// One cycle: evaluates the outputs for the inputs, then the clock edge.
+// Returns the messages of assertions, or null.
 const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   auto* model = static_cast<Model*>(pointer);
   messages().clear();

@@ -1,4 +1,4 @@
-// Included before everything that Verilator makes: what assertions print is kept, for whoever drives the home.
+// Included before all Verilated code: keeps the messages of assertions for the test bench.
 
 #ifndef LOCKSTEP_H_
 #define LOCKSTEP_H_

@@ -1,4 +1,4 @@
-// The home as the lockstep drives it: of the protocol whose package is called PROTOCOL_PKG.
+// The home as the lockstep instantiates it; the protocol's package is PROTOCOL_PKG.
 
 module lockstep #(
   parameter int unsigned Units      = 2,
@@ -14,7 +14,7 @@ module lockstep #(
   parameter int unsigned ChangeDepth = 2,
   parameter int unsigned UnitsPerPort = 8,
   parameter int unsigned PayloadWidth = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint   = 0,   // what is behind the home; see behind.sv
+  parameter int unsigned Endpoint   = 0,   // the device side of the home; see behind.sv
   parameter int unsigned MemoryLines = 64,
   parameter int unsigned Patience   = 8,
 
@@ -90,7 +90,7 @@ module lockstep #(
   output logic [1:0][Units-1:0]            busy_o,
   output logic [1:0]                       idle_o,
 
-  // What an application hears and does, if one is behind the home: see applications.sv.
+  // Inputs and outputs of an application behind the home: see applications.sv.
   input  logic                             start_i,
   input  logic                             stop_i,
   output logic [1:0]                       app_aw_valid_o,
@@ -116,8 +116,8 @@ module lockstep #(
   input  logic [1:0][511:0]                app_r_data_i,
   input  logic [1:0]                       app_r_last_i,
 
-  // What passes between the home and what is behind it in this cycle, from bit 0: the last beat read, a write's answer,
-  // a local operation, an unlock, an answer to the device, an address of a read, an address of a write, a beat written.
+  // Handshakes between the home and its device side in this cycle, from bit 0: last beat read, write response,
+  // local operation, unlock, answer to the device, read address, write address, write beat.
   output logic [1:0][7:0]                  passes_o,
   output logic [1:0][7:0]                  passes_r_id_o,
   output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
@@ -328,7 +328,7 @@ module lockstep #(
     .UnitsPerPort(UnitsPerPort),
     .PayloadWidth(PayloadWidth),
     .Patience    (Patience),
-    // So few that they are all in use now and then.
+    // Small, so that all entries are in use now and then.
     .Pending     (4),
     .AxiAddrWidth(AxiAddrWidth)
   ) u_home (

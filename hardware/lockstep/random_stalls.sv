@@ -1,16 +1,16 @@
-// Random stalls of a stream: a place that is filled by chance, and now and then seldom. Off, it is a wire.
+// Random stalls of a stream: a buffer that is filled at random, sometimes rarely. Disabled, it is a wire.
 
 `include "assertions.svh"
 
 module random_stalls #(
   parameter int unsigned Width = 1,
-  parameter logic [15:0] Salt  = 16'd0   // another for each stream
+  parameter logic [15:0] Salt  = 16'd0   // different for each stream
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
 
   input  logic [15:0]      seed_i,   // 0: off; constant
-  output logic             busy_o,   // something is under way in it
+  output logic             busy_o,   // a transfer is in progress
 
   input  logic             wr_valid_i,
   output logic             wr_ready_o,
@@ -40,7 +40,7 @@ module random_stalls #(
     end else begin
       full_q   <= full_q ? !rd_ready_i : on && wr_valid_i && takes;
       cycle_q  <= cycle_q + 1'b1;
-      // A maximal sequence of 16 bits.
+      // Maximal-length 16-bit LFSR.
       chance_q <= {chance_q[14:0], chance_q[15] ^ chance_q[14] ^ chance_q[12] ^ chance_q[3]};
     end
   end

@@ -1,14 +1,14 @@
 // A directory controller unit: executes the protocol for the lines that belong to it, one event at a time.
 //
-// An event is picked, its line is looked up in the directory, the protocol ROM says what follows, and that is done.
-// What takes longer is kept in places while the unit goes on: reads and writes of memory, local operations in hand,
-// and requests that have to wait for their line. Responses come before requests.
+// An event is picked, its line is looked up in the directory, the protocol ROM returns the row, and the row is executed.
+// Longer operations are kept in entries while the unit continues: reads and writes of memory, local operations in progress,
+// and deferred requests. Responses come before requests.
 //
-// What never has to wait always finds a place, so the unit blocks no response for ever:
-// each place holds one message to the remote and one answer to the device at most, and has room for them in
-// the queues here; and the ROM asks for a forward only for a local operation in hand (see crates/rtl/src/rom.rs).
-// An event that lacks a place is tried again when something has changed.
-// One that can never happen is dropped and told: what it had is free again, and the line stays as it was.
+// An event that may not wait always finds an entry, so the unit blocks no response for ever:
+// each entry holds at most one message to the remote and one answer to the device, and has room for them in
+// the queues here; and the ROM sends a forward only for a local operation in progress (see crates/rtl/src/rom.rs).
+// An event that lacks an entry is retried after a change.
+// An illegal event is dropped and reported: its resources are freed, and the line's state is unchanged.
 
 `include "assertions.svh"
 
@@ -21,13 +21,13 @@ module dcu #(
   parameter int unsigned         TagWidth    = 16,
   parameter int unsigned         SetWidth    = 7,
   parameter int unsigned         Ways        = 16,
-  parameter int unsigned         WaysPerStep = 4,  // compared in one cycle of a look-up
+  parameter int unsigned         WaysPerStep = 4,  // ways compared per cycle of a look-up
   parameter int unsigned         Reads       = 2,  // reads of memory in flight
   parameter int unsigned         Writes      = 2,  // writes of memory in flight
-  parameter int unsigned         Locals      = 2,  // local operations in hand
-  parameter int unsigned         Waiting     = 2,  // requests set aside, and the most lines locked at a time
-  parameter int unsigned         StoreSlots  = 2,  // places for bytes in each circuit whose messages may wait
-  parameter int unsigned         Patience    = 8,  // 2**Patience cycles a full set may take to get room by itself
+  parameter int unsigned         Locals      = 2,  // local operations in progress
+  parameter int unsigned         Waiting     = 2,  // deferred requests, and maximum number of locked lines
+  parameter int unsigned         StoreSlots  = 2,  // payload slots per circuit whose messages may wait
+  parameter int unsigned         Patience    = 8,  // recall delay: log2 of the cycles in which a full set may free a way
 
   localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
   localparam int unsigned NumTx      = int'(Protocol.tx_circuits),
@@ -43,11 +43,11 @@ module dcu #(
   input  logic clk_i,
   input  logic rst_ni,
 
-  // After reset the directory is emptied, a word in each cycle.
+  // After reset the directory is cleared, one word per cycle.
   input  logic                             sweep_valid_i,
   input  logic [AddrWidth-1:0]             sweep_addr_i,
 
-  // Messages to the home, one stream for each circuit. Their bytes stay outside, in the slot that is named.
+  // Messages to the home, one stream per circuit. Their payload stays outside, in the given slot.
   input  logic [NumRx-1:0]                 rx_valid_i,
   output logic [NumRx-1:0]                 rx_ready_o,
   input  logic [NumRx-1:0][EventWidth-1:0] rx_event_i,
@@ -60,8 +60,8 @@ module dcu #(
   input  logic [2:0]                       local_operation_i,
   input  event_e                           local_event_i,     // the number of the operation among events
   input  logic [LineWidth-1:0]             local_line_i,
-  output logic                             locks_full_o,      // none that takes a lock can go on before an unlock
-  output logic                             local_back_o,      // for that reason the one in hand was given back in the cycle before
+  output logic                             locks_full_o,      // no operation that takes a lock can proceed before an unlock
+  output logic                             local_back_o,      // so the current operation was returned in the cycle before
   input  logic                             unlock_valid_i,
   output logic                             unlock_ready_o,
   input  logic [LineWidth-1:0]             unlock_line_i,
@@ -79,32 +79,32 @@ module dcu #(
   input  logic                             row_valid_i,
   input  row_t                             row_i,
 
-  // Reads of memory: asked for, and later done. The bytes stay outside, in the slot of the read.
+  // Reads of memory: request, and later completion. The bytes stay outside, in the slot of the read.
   output logic                             read_valid_o,
   input  logic                             read_ready_i,
   output logic [LineWidth-1:0]             read_line_o,
   output logic [ReadWidth-1:0]             read_slot_o,
   output event_e                           read_event_o,
   input  logic [Reads-1:0]                 read_done_i,
-  input  logic [Reads-1:0]                 read_lost_i,   // it never will be: its place is free, its line waits for ever
+  input  logic [Reads-1:0]                 read_lost_i,   // lost: its entry is freed, its line waits for ever
 
-  // Writes of memory: asked for, and later done. The bytes are those of a slot of a circuit.
+  // Writes of memory: request, and later completion. The bytes are those of a slot of a circuit.
   output logic                             write_valid_o,
   input  logic                             write_ready_i,
   output logic [LineWidth-1:0]             write_line_o,
   output logic [WriteWidth-1:0]            write_slot_o,
   output event_e                           write_event_o,
-  output home_pkg::right_e                 write_right_o,   // that the remote keeps
+  output home_pkg::right_e                 write_right_o,   // permission that the remote keeps
   output logic [1:0]                       write_circuit_o,
   output logic [SlotWidth-1:0]             write_bytes_o,
   input  logic [Writes-1:0]                write_done_i,
 
-  // A slot of a circuit whose bytes nobody needs.
+  // Slot of a circuit whose payload is not needed.
   output logic                             drop_valid_o,
   output logic [1:0]                       drop_circuit_o,
   output logic [SlotWidth-1:0]             drop_slot_o,
 
-  // Messages to the remote, by circuit, each in order. If they carry the line, it is in the slot of the read,
+  // Messages to the remote, by circuit, in order per circuit. If they carry the line, it is in the slot of the read,
   // which is free again once its bytes have left.
   output logic  [NumTx-1:0]                tx_valid_o,
   input  logic  [NumTx-1:0]                tx_ready_i,
@@ -113,14 +113,14 @@ module dcu #(
   output logic  [NumTx-1:0][ReadWidth-1:0] tx_slot_o,
   input  logic [Reads-1:0]                 tx_done_i,
 
-  // An event that the ROM has no row for was dropped; told until it is taken.
+  // An event without a ROM row was dropped; the report stays until it is taken.
   output logic                             impossible_valid_o,
   input  logic                             impossible_ready_i,
   output event_e                           impossible_event_o,
   output state_e                           impossible_state_o,
   output logic [LineWidth-1:0]             impossible_line_o,
 
-  // What was done in this cycle.
+  // The step of this cycle.
   output logic                             step_valid_o,
   output logic                             step_held_o,
   output logic                             step_evict_o,
@@ -130,11 +130,11 @@ module dcu #(
   output state_e                           step_next_o,
   output logic [LineWidth-1:0]             step_line_o,
 
-  // For counters: what was done in the cycle before.
+  // For counters: the step of the cycle before.
   output home_pkg::stall_e                 stall_o,
   output logic                             evicted_o,
 
-  // The remote's right to a line has changed. If one is told while the one before waits, it is lost.
+  // Change of the remote's permission for a line. A change is lost while the previous one waits.
   output logic                             change_valid_o,
   input  logic                             change_ready_i,
   output home_pkg::right_e                 change_from_o,
@@ -142,7 +142,7 @@ module dcu #(
   output logic [LineWidth-1:0]             change_line_o,
   output logic                             change_lost_o,   // in the cycle before
 
-  // Nothing was in hand, in a queue or waiting in the cycle before.
+  // In the cycle before, no event was in progress, queued or waiting.
   output logic                             idle_o
 );
   import home_pkg::*;
@@ -153,8 +153,8 @@ module dcu #(
   localparam int unsigned LocalWidth   = bits(Locals);
   localparam int unsigned WaitingWidth = bits(Waiting);
   localparam int unsigned LockWidth    = bits(Waiting + 1);
-  localparam int unsigned LocalsWidth  = bits(int'(Protocol.locals));   // of a local operation's number
-  // A grant for each read and write, and one that leaves as soon as its request is taken; a forward for each local operation.
+  localparam int unsigned LocalsWidth  = bits(int'(Protocol.locals));   // width of a local operation's number
+  // One grant per read and write, and one for a request that is answered at once; one forward per local operation.
   localparam int unsigned TxGrants     = Reads + Writes + 1;
   localparam int unsigned TxForwards   = Locals;
   localparam int unsigned AnswerDepth  = 2 ** $clog2(Locals + 1);
@@ -178,21 +178,21 @@ module dcu #(
     $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");
   end
 
-  // ------------------------------------------------------------------ what is kept
+  // ------------------------------------------------------------------ stored state
 
-  // An event with what belongs to it.
+  // An event and its context.
   typedef struct packed {
     event_e               happened;
     logic [LineWidth-1:0] line;
-    logic [1:0]           circuit;  // and slot: where its bytes are, if it is a message
+    logic [1:0]           circuit;  // and slot: location of the payload, if it is a message
     logic [SlotWidth-1:0] slot;
-    state_e               state;    // and way: known beforehand for what comes from memory
+    state_e               state;    // and way: known in advance for memory completions
     logic [WayWidth-1:0]  way;
   } occasion_t;
 
-  // A line that memory is working on. Its state is that of the directory.
+  // A line with an outstanding memory operation. Its state is that of the directory.
   typedef struct packed {
-    logic                 done;     // memory is, and the unit has not yet handled it
+    logic                 done;     // memory has completed it, and the unit has not yet handled the completion
     logic [LineWidth-1:0] line;
     logic [WayWidth-1:0]  way;
     state_e               state;
@@ -200,14 +200,14 @@ module dcu #(
 
   typedef struct packed {
     logic                 answered;
-    logic                 evict;    // it was the directory's own
+    logic                 evict;    // issued by the directory itself
     logic [LocalsWidth-1:0] operation;
-    logic [SetWidth-1:0]  in_set;   // where the directory has its line
+    logic [SetWidth-1:0]  in_set;   // position of the line in the directory
     logic [WayWidth-1:0]  way;
   } local_t;
 
   typedef struct packed {
-    logic                 ready;    // a line of its set has moved on
+    logic                 ready;    // a line of its set has changed state
     logic                 room;     // it waits for a way of the directory
     event_e               happened;
     logic [LineWidth-1:0] line;
@@ -215,11 +215,11 @@ module dcu #(
     logic [SlotWidth-1:0] slot;
   } waiting_t;
 
-  // Who is told once a message to the remote has left.
+  // Entry to notify once a message to the remote has left.
   typedef enum logic [1:0] {
-    TxForward,    // nobody: its answer will tell
+    TxForward,    // none: the response to it completes the operation
     TxRead,       // the read whose bytes it carries
-    TxWrite,      // the write whose end it reports
+    TxWrite,      // the write whose completion it reports
     TxImmediate
   } tx_of_e;
 
@@ -247,11 +247,11 @@ module dcu #(
   logic       [Locals-1:0]  local_used_d, local_used_q;
   waiting_t   [Waiting-1:0] waiting_d, waiting_q;
   logic       [Waiting-1:0] waiting_used_d, waiting_used_q;
-  logic                     immediate_d, immediate_q;          // a message that left at once is still here
-  logic                     unlocking_d, unlocking_q;          // the answer to an unlock is still here
+  logic                     immediate_d, immediate_q;          // a message sent without a memory operation is still queued
+  logic                     unlocking_d, unlocking_q;          // the answer to an unlock is still queued
   logic [LockWidth-1:0]     locks_d, locks_q;                  // lines locked or about to be
 
-  // What has arrived and was not yet picked.
+  // Received events that were not yet picked.
   occasion_t [NumRx-1:0]    rx_q;
   logic      [NumRx-1:0]    rx_used_d, rx_used_q;
   logic                     request_used_d, request_used_q;
@@ -262,16 +262,16 @@ module dcu #(
   logic                     unlock_used_d, unlock_used_q;
   logic [LineWidth-1:0]     unlock_line_q;
 
-  // A way that the directory wants free.
+  // A way that the directory is to free.
   logic                     evict_d, evict_q;
   logic [SetWidth-1:0]      evict_set_d, evict_set_q;
   logic [WayWidth-1:0]      evict_way_d, evict_way_q;
   logic [WayWidth-1:0]      evict_tries_d, evict_tries_q;
-  // A remote whose cache has the directory's sets gives a line up when it asks for another; that message may come later.
-  // So the directory waits for a while before it takes a line that the remote may still want.
+  // A remote cache with the directory's sets evicts a line when it requests another; the eviction message may arrive later.
+  // So the directory delays the recall of a line that the remote may still use.
   logic [Patience:0]        patience_q;
 
-  // ------------------------------------------------------------------ what is picked next
+  // ------------------------------------------------------------------ choice of the next event
 
   localparam int unsigned FromWrite   = 0;
   localparam int unsigned FromRead    = FromWrite + Writes;
@@ -285,21 +285,21 @@ module dcu #(
   localparam logic [Sources-1:0] SourcesRx = Sources'((2 ** NumRx - 1) << FromRx);
 
   typedef enum logic [2:0] {
-    Sweep,  // the directory is emptied after reset
+    Sweep,  // the directory is cleared after reset
     Idle,   // the next event is picked
-    Read,   // the first group of ways is read; the ROM is asked as if no way had the line
-    Look,   // a group of ways is compared, while the one before is judged
-    Ask,    // the ROM is asked, and its row comes
-    Exec,   // what it says is done
+    Read,   // the first group of ways is read; the ROM is read as for a miss
+    Look,   // a group of ways is compared, while the previous one is evaluated
+    Ask,    // the ROM is read, and returns the row
+    Exec,   // the row is executed
     Second, // a second message is put into its queue
-    Report  // it is told that an event was dropped
+    Report  // a dropped event is reported
   } step_e;
 
   step_e                   step_d, step_q;
   logic [Sources-1:0]      ask, early, ask_early, ask_late, pick_early, pick_late, pick;
   logic [bits(Sources)-1:0] unused_early, unused_late;
-  logic [Sources-1:0]      blocked_d, blocked_q;  // tried, and lacked something
-  logic [Sources-1:0]      source_d, source_q;    // where the event in hand came from
+  logic [Sources-1:0]      blocked_d, blocked_q;  // tried, and lacked a resource
+  logic [Sources-1:0]      source_d, source_q;    // source of the current event
   occasion_t               picked_early, picked_late, picked, now_d, now_q;
   occasion_t [Sources-1:0] offered;
 
@@ -363,7 +363,7 @@ module dcu #(
   assign ask_late  = ask & ~early & ~blocked_q;
   assign pick      = ask_early != '0 ? pick_early : pick_late;
 
-  // Both are chosen from while it is found out which of them counts.
+  // Both are precomputed; a later signal selects between them.
   always_comb begin
     picked_early = '0;
     picked_late  = '0;
@@ -374,22 +374,22 @@ module dcu #(
     picked = ask_early != '0 ? picked_early : picked_late;
   end
 
-  // What comes from memory knows its way and state; for all else the directory is asked.
+  // Memory completions carry their way and state; all other events look them up in the directory.
   logic from_memory;
   assign from_memory = pick_early[FromWrite+:Writes] != '0 || pick_early[FromRead+:Reads] != '0;
 
   // ------------------------------------------------------------------ the directory
 
-  row_t                  row_q;               // what the ROM says
-  logic                  row_stays_q;         // its next state is not the first one
+  row_t                  row_q;               // the ROM's row
+  logic                  row_stays_q;         // its next state is not the initial one
   logic                  wr_en, rd_en;
   logic [AddrWidth-1:0]  wr_addr, rd_addr;
   logic [GroupWidth-1:0] group_d, group_q;    // the group that is compared
   logic [GroupWidth-1:0] next_group;
-  logic [GroupWidth-1:0] judged_q;            // the group that is judged
-  logic                  judges_d, judges_q;  // one is
+  logic [GroupWidth-1:0] judged_q;            // the group that is evaluated
+  logic                  judges_d, judges_q;  // a group is evaluated
   logic                  hit_d, hit_q;
-  logic                  room_d, room_q;      // a way is free; it is that of the event if there was no hit
+  logic                  room_d, room_q;      // a way is free; the event's own way if there was no hit
   logic                  last_judged, found, free;
   logic [PlaceWidth-1:0] found_place, free_place;
   state_e                found_state, evicted_state;
@@ -439,27 +439,27 @@ module dcu #(
     return WayWidth'(group) * WayWidth'(WaysPerStep) + WayWidth'(place);
   endfunction
 
-  // ------------------------------------------------------------------ the row, and whether it can be followed
+  // ------------------------------------------------------------------ the row, and its resources
 
-  logic                known_d, known_q;          // `row_q` is the row of the state and event in hand
-  logic                asks_d, asks_q;            // the ROM is asked
+  logic                known_d, known_q;          // `row_q` is the row of the current state and event
+  logic                asks_d, asks_q;            // the ROM is read
   logic                row_reads_q, row_takes_q;  // it begins a read; its effect is `Take`
   logic                of_waiting, of_message, of_local, of_device;
   logic                needs_room, has_places, takes;
-  logic                refuses, drops;            // the device is told so; or nobody is, and the event is gone
-  logic                returns;                   // a local operation goes back to where it waits for a lock
+  logic                refuses, drops;            // the refusal is reported to the device; or the event is dropped silently
+  logic                returns;                   // a local operation returns to its queue to wait for a lock
   logic                reads_full_q, writes_full_q, locals_full_q, waiting_full_q;
   logic [ReadWidth-1:0]    read_place;
   logic [WriteWidth-1:0]   write_place;
   logic [LocalWidth-1:0]   local_place, answered_place;
   logic [WaitingWidth-1:0] waiting_place;
   logic                answered_evict;
-  logic                immediate;                 // a message leaves although no memory operation has ended
+  logic                immediate;                 // a message leaves without a memory operation before it
   logic                of_read, of_write;
   logic                wants_lock;
-  logic                unblock, unblock_q;        // something has changed that an event may have lacked; it counts a cycle later
+  logic                unblock, unblock_q;        // a resource that an event may lack has changed; effective a cycle later
 
-  // Whether the event in hand is one that never has to wait.
+  // True if the current event may never wait.
   logic source_early;
   assign source_early = (source_q & early) != '0;
   assign of_write   = source_q[FromWrite+:Writes] != '0;
@@ -469,19 +469,19 @@ module dcu #(
   assign of_device  = source_q[FromLocal];
   assign of_local   = of_device || source_q[FromEvict];
 
-  // What is free is known a cycle late, which does no harm: places are taken here only, and seldom.
-  // So it is with whose line is that in hand: that one is known for some cycles before it matters.
-  // A line that has something in hand is not in the first state, so the directory holds it, and its way tells which it is.
-  // What waits for another line of the set is presented again for nothing, which costs less than to compare all of it.
+  // Free resources are known a cycle late. This is safe: only this unit takes them, at most one in several cycles.
+  // The owner of the current line is late too: the line is known for some cycles before its owner matters.
+  // A line with an operation in progress is not in the initial state, so the directory holds it, and its way identifies it.
+  // Events that wait for another line of the set are retried in vain, which costs less than to compare the whole line number.
   logic [Reads-1:0]   same_read_q;
   logic [Writes-1:0]  same_write_q;
   logic [Locals-1:0]  same_local_q;
   logic [Waiting-1:0] same_waiting_q;
-  logic               same_evict_q;  // and whether its set is the one that needs room
+  logic               same_evict_q;  // its set is the one that needs a way
   logic               locks_full_q;
-  logic               yields_q;  // a response is here, and the event in hand is none
+  logic               yields_q;  // a response is pending, and the current event is none
 
-  // Whether the line in hand is the one that the directory has there.
+  // True if the current line is the one that the directory holds at that position.
   function automatic logic is_held(input logic [SetWidth-1:0] in_set, input logic [WayWidth-1:0] way);
     return hit_q && in_set == now_q.line[SetWidth-1:0] && way == now_q.way;
   endfunction
@@ -493,7 +493,7 @@ module dcu #(
     waiting_full_q <= waiting_used_q == '1;
     locks_full_q   <= locks_q == LockWidth'(Waiting);
     yields_q       <= (ask & early & SourcesRx) != '0 && !source_early;
-    // The first that is free, or any if none is.
+    // The first free entry; any entry if none is free.
     read_place     <= ReadWidth'(Reads - 1);
     write_place    <= WriteWidth'(Writes - 1);
     local_place    <= LocalWidth'(Locals - 1);
@@ -518,7 +518,7 @@ module dcu #(
   end
 
   always_comb begin
-    // The operation in hand on the event's line.
+    // The operation in progress on the event's line.
     answered_place = '0;
     answered_evict = 1'b0;
     for (int unsigned i = 0; i < Locals; i++) begin
@@ -532,8 +532,8 @@ module dcu #(
   assign wants_lock = of_device && request_locks_q;
   assign immediate  = row_q.grant_valid && !of_read && !of_write;
   assign needs_room = !hit_q && row_stays_q && !room_q;
-  // A response may lack the place of a write. No other takes one while there is a response: that could come too late
-  // again and again.
+  // A response may lack the entry of a write. No other event takes one while a response is pending: otherwise others could
+  // take it before the response every time.
   assign has_places = (!row_reads_q || !reads_full_q)
                    && (row_q.memory != MemoryWrite || !writes_full_q && !yields_q)
                    && (!of_local || !locals_full_q)
@@ -541,13 +541,13 @@ module dcu #(
                    && (!immediate || !immediate_q)
                    && !needs_room;
   assign takes      = step_q == Exec && row_takes_q && has_places;
-  // What the device asks for is answered even if it can never happen. What the directory asks for it asks again.
+  // The device gets an answer even to an illegal request. The directory itself asks again.
   assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)
                    && (of_device ? !locals_full_q : source_q[FromUnlock]);
   assign returns    = step_q == Exec && row_takes_q && wants_lock && locks_full_q;
   assign drops      = step_q == Exec && row_q.effect == Never && !of_local && !source_q[FromUnlock];
 
-  // ------------------------------------------------------------------ queues to what is around
+  // ------------------------------------------------------------------ output queues
 
   typedef struct packed {
     logic [LineWidth-1:0] line;
@@ -698,7 +698,7 @@ module dcu #(
     hit_d    = hit_q;
     room_d   = room_q;
     judges_d = 1'b0;
-    // What comes while the ROM is asked again is the row of a guess.
+    // A row that arrives while the ROM is read again belongs to a guess.
     known_d  = known_q || row_valid_i && !asks_q;
     asks_d   = asks_q && !rom_ready_i;
     rd_en    = 1'b0;
@@ -714,12 +714,12 @@ module dcu #(
         source_d = pick;
         now_d    = picked;
         group_d  = '0;
-        // Of all others the look-up finds the way.
+        // For all other events the look-up determines the way.
         now_d.way = from_memory ? picked_early.way : evict_way_q;
         hit_d    = from_memory;
         room_d   = 1'b0;
         known_d  = 1'b0;
-        // For others than those from memory it is a guess: most lines are not held, and then the row is there in time.
+        // For other events than memory completions this is a guess: most lines are not held, and then the row is there in time.
         asks_d   = ask_early != '0 || ask_late != '0;
         if (ask_early != '0 || ask_late != '0) step_d = from_memory ? Ask : Read;
       end
@@ -738,7 +738,7 @@ module dcu #(
             now_d.state                    = evicted_state;
             now_d.line[SetWidth+:TagWidth] = evicted_tag;
           end else begin
-            // Somebody else may have made room meanwhile.
+            // Another event may have freed a way meanwhile.
             step_d  = now_q.state == state_e'(0) ? Idle : Ask;
             asks_d  = now_q.state != state_e'(0);
             known_d = 1'b0;
@@ -779,7 +779,7 @@ module dcu #(
     endcase
   end
 
-  // What changes in the places.
+  // Updates of the entries.
   always_comb begin
     read_d         = read_q;
     read_used_d    = read_used_q;
@@ -802,7 +802,7 @@ module dcu #(
     blocked_d      = blocked_q;
     unblock        = 1'b0;
 
-    // Memory is done.
+    // Memory has completed.
     for (int unsigned i = 0; i < Reads; i++) read_d[i].done |= read_done_i[i];
     for (int unsigned i = 0; i < Writes; i++) write_d[i].done |= write_done_i[i];
     for (int unsigned i = 0; i < Reads; i++) begin
@@ -833,7 +833,7 @@ module dcu #(
       else local_used_d[told.place] = 1'b0;
     end
 
-    // The event is gone from where it came.
+    // The event leaves its source.
     if (takes || drops) begin
       unblock = 1'b1;
       for (int unsigned i = 0; i < Writes; i++) begin
@@ -862,10 +862,10 @@ module dcu #(
         request_used_d = 1'b0;
         if (wants_lock) locks_d = locks_q + 1'b1;
       end
-      // A way is free now, or will be; or somebody else has left one.
+      // A way is or will be free, or another event has freed one.
       if (source_q[FromEvict] || hit_q && !row_stays_q && same_evict_q) evict_d = 1'b0;
 
-      // What is begun takes its place.
+      // New operations take their entries.
       if (row_q.memory == MemoryRead) begin
         read_used_d[read_place] = 1'b1;
         read_d[read_place]      = '{1'b0, now_q.line, now_q.way, row_q.next};
@@ -876,7 +876,7 @@ module dcu #(
       end
       if (immediate) immediate_d = 1'b1;
       if (of_local) begin
-        // One that the directory began and that is done at once needs no place.
+        // An operation of the directory that completes at once needs no entry.
         local_used_d[local_place] = of_device || !row_q.acknowledge;
         local_d[local_place]      = '{row_q.acknowledge, source_q[FromEvict], request_operation_q, now_q.line[SetWidth-1:0], now_q.way};
       end else if (row_q.acknowledge && !source_q[FromUnlock]) begin
@@ -884,7 +884,7 @@ module dcu #(
         if (answered_evict) local_used_d[answered_place] = 1'b0;
       end
 
-      // The state of a line that memory is working on is kept beside the directory too.
+      // The state of a line with a memory operation is also kept in its entry.
       for (int unsigned i = 0; i < Reads; i++) begin
         if (same_read_q[i]) read_d[i].state = row_q.next;
       end
@@ -892,7 +892,7 @@ module dcu #(
         if (same_write_q[i]) write_d[i].state = row_q.next;
       end
 
-      // What waited for a line of this set, or for a way that is now free, is presented again.
+      // Events that waited for a line of this set, or for a way that is now free, are retried.
       for (int unsigned i = 0; i < Waiting; i++) begin
         if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
@@ -912,7 +912,7 @@ module dcu #(
         evict_tries_d = WayWidth'(incremented(8'(evict_tries_q)));
         if (evict_tries_q == WayWidth'(Ways - 1)) blocked_d |= source_q;
       end else if (of_message && (row_q.effect == Leave || needs_room) && !waiting_full_q) begin
-        // A request makes way for others.
+        // A stalled request gives way to others.
         rx_used_d &= ~source_q[FromRx+:NumRx];
         waiting_used_d[waiting_place] = 1'b1;
         waiting_d[waiting_place]      = '{1'b0, needs_room, now_q.happened, now_q.line, now_q.circuit, now_q.slot};
@@ -935,7 +935,7 @@ module dcu #(
       end
     end
 
-    // Room was made by somebody else before the directory could.
+    // Another event freed a way before the directory could.
     if (step_q == Look && source_q[FromEvict] && judges_q && now_q.state == state_e'(0)) begin
       evict_d = 1'b0;
       unblock = 1'b1;
@@ -945,7 +945,7 @@ module dcu #(
     if (unblock_q) blocked_d = '0;
   end
 
-  // Each place that is written from outside has a register that says it is free, which enables it.
+  // Each entry that is written from outside has a register for "free", which enables the write.
   assign rx_used_q      = ~rx_ready_o;
   assign request_used_q = !local_ready_o;
   assign locks_full_o   = locks_q == LockWidth'(Waiting);
@@ -1027,7 +1027,7 @@ module dcu #(
     if (unlock_ready_o) unlock_line_q <= unlock_line_i;
   end
 
-  // ------------------------------------------------------------------ for observers, and what must hold
+  // ------------------------------------------------------------------ observers and assertions
 
   assign step_valid_o  = step_q == Exec;
   assign step_held_o   = row_q.effect == Take && !takes

@@ -1,7 +1,7 @@
-// The directory of a unit: tags and states of the lines that are not in the first state, in sets of several ways.
+// The directory of a unit: tags and states of the lines that are not in the initial state, in sets of several ways.
 //
-// A word holds the ways that are compared in one cycle. It is there in the cycle after its address and stays until
-// the next is read; it is compared in that cycle, and what was found is told in the one after.
+// A word holds the ways that are compared in one cycle. It is valid in the cycle after its address and stays until
+// the next is read; it is compared in that cycle, and the result is valid in the next.
 
 module dcu_directory #(
   parameter type         state_e     = logic,
@@ -17,27 +17,27 @@ module dcu_directory #(
   input  logic                  rd_en_i,
   input  logic [AddrWidth-1:0]  rd_addr_i,
 
-  // One way of a word, or with `wr_clear_i` all of them, which are emptied.
+  // One way of a word; with `wr_clear_i` all of its ways, which become empty.
   input  logic                  wr_en_i,
   input  logic                  wr_clear_i,
   input  logic [AddrWidth-1:0]  wr_addr_i,
   input  logic [PlaceWidth-1:0] place_i,
-  input  logic                  wr_held_i,  // the state is not the first one
+  input  logic                  wr_held_i,  // the state is not the initial one
   input  state_e                wr_state_i,
   input  logic [TagWidth-1:0]   tag_i,
 
-  // What stands in the place of the word that was read last.
+  // State of the way at this position of the word that was read last.
   output state_e                state_o,
   output logic [TagWidth-1:0]   tag_o,
 
-  // Whether the tag is in the word that was there a cycle before, and whether that has a free place.
+  // True if the tag is in the word that was read a cycle before, and if that word has a free way.
   output logic                  found_o,
   output logic [PlaceWidth-1:0] found_place_o,
   output state_e                found_state_o,
   output logic                  free_o,
   output logic [PlaceWidth-1:0] free_place_o
 );
-  // That a line is held can be told from its state, but the bit spares every way a comparison.
+  // The bit follows from the state, but saves a comparison per way.
   typedef struct packed {
     logic                held;
     state_e              state;

@@ -1,17 +1,17 @@
-// What leaves a unit: messages to the remote, in a queue for each circuit, answers to the device, reads and writes of
-// memory, each in a queue.
+// Output queues of a unit: messages to the remote, one queue per circuit; answers to the device, reads and writes of
+// memory, one queue each.
 //
-// There is room for all that the places of the unit can owe, so what is written is always taken.
+// The queues have room for everything that the unit's entries can produce, so a write never stalls.
 
 `include "assertions.svh"
 
 module dcu_queues #(
   parameter home_pkg::protocol_t Protocol = '0,
-  parameter type         tx_t        = logic,   // with the fields `send` and `line` before all others, which of a forward are 0
+  parameter type         tx_t        = logic,   // with the fields `send` and `line` first; the other fields are 0 for a forward
   parameter type         answer_t    = logic,   // with the fields `unlock` and `place`
   parameter type         read_t      = logic,
   parameter type         write_t     = logic,
-  parameter int unsigned TxGrants    = 5,       // grants and forwards that there may be at a time
+  parameter int unsigned TxGrants    = 5,       // maximum number of queued grants and forwards
   parameter int unsigned TxForwards  = 2,
   parameter int unsigned AnswerDepth = 4,       // depths are powers of two
   parameter int unsigned ReadDepth   = 2,
@@ -35,7 +35,7 @@ module dcu_queues #(
   output logic             answer_valid_o,
   input  logic             answer_ready_i,
   output answer_t          answer_o,
-  output logic             told_valid_o,    // an answer has
+  output logic             told_valid_o,    // an answer has left
   output answer_t          told_o,
 
   input  logic             read_wr_i,
@@ -54,7 +54,7 @@ module dcu_queues #(
 );
   logic answer_wr_ready, read_wr_ready, write_wr_ready;
 
-  // A circuit that is held up holds no other up. What the protocol text orders goes by one circuit, so it stays in order.
+  // A stalled circuit stalls no other. Messages that the protocol orders use one circuit, so they stay in order.
   logic [NumTx-1:0] tx_wr, tx_wr_ready;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_tx
@@ -81,7 +81,7 @@ module dcu_queues #(
         .rd_data_o (tx_data_o[c])
       );
     end else begin : gen_forwards
-      // A forward has nothing but its line.
+      // A forward consists of its line only.
       localparam int unsigned SendWidth = $bits(tx_wr_data_i.send);
       localparam int unsigned LineWidth = $bits(tx_wr_data_i.line);
       logic [SendWidth+LineWidth-1:0] forward;
@@ -100,7 +100,7 @@ module dcu_queues #(
         .rd_ready_i(tx_ready_i[c]),
         .rd_data_o (forward)
       );
-      // The fields of a message begin with these two; 0 in the others is a forward's.
+      // The fields of a message begin with these two; a forward has 0 in the others.
       assign tx_data_o[c] = tx_t'({forward, ($bits(tx_t) - SendWidth - LineWidth)'(0)});
     end
   end

@@ -1,4 +1,4 @@
-// A queue. What is written in one cycle can be read in the next. A queue of one place is written only when it is empty.
+// A queue. An element written in one cycle can be read in the next. A queue of depth 1 is written only when it is empty.
 //
 // `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the path of ready.
 
@@ -7,7 +7,7 @@
 module fifo #(
   parameter int unsigned Depth  = 2,     // a power of two
   parameter bit          Fast   = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
-  parameter bit          Fits   = 1'b0,  // nothing is written while the queue is full, so that nobody has to look
+  parameter bit          Fits   = 1'b0,  // the environment never writes to a full queue, so no check is needed
   parameter type         data_t = logic
 ) (
   input  logic  clk_i,
@@ -40,7 +40,7 @@ module fifo #(
     localparam int unsigned IndexWidth = $clog2(Depth);
 
     data_t                 places_q [Depth];
-    // Equal indices mean empty, or full: `rd_valid_o` tells which, if it is a register. If not, a bit more does that.
+    // Equal indices mean empty or full: `rd_valid_o` distinguishes them if it is a register; otherwise an extra bit does.
     localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);
     logic [CountWidth-1:0] wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;
@@ -68,7 +68,7 @@ module fifo #(
     end
 
     if (Fast) begin : gen_fast
-      logic last;   // nothing is behind what can be read
+      logic last;   // no element follows the one that can be read
       assign last = wr_index_q == rd_index_next;
 
       always_ff @(posedge clk_i) begin

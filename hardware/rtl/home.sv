@@ -8,20 +8,20 @@ module home #(
   parameter type                 row_t    = logic,
   parameter                      RomFile  = "",
   parameter int unsigned         NumRemotes   = 1,
-  parameter int unsigned         Units        = 32,   // of each slice
+  parameter int unsigned         Units        = 32,   // per slice
   parameter int unsigned         SetWidth     = 7,    // of a unit's directory: 2**SetWidth sets
   parameter int unsigned         TagWidth     = 16,   // lines are numbered in 1 + log2(Units) + SetWidth + TagWidth bits
   parameter int unsigned         Ways         = 16,   // as many as the remote's cache has
-  parameter int unsigned         WaysPerStep  = 4,    // compared in one cycle
-  parameter int unsigned         Reads        = 2,    // of each unit in flight
+  parameter int unsigned         WaysPerStep  = 4,    // ways compared per cycle
+  parameter int unsigned         Reads        = 2,    // in flight per unit
   parameter int unsigned         Writes       = 2,
-  parameter int unsigned         Locals       = 2,    // local operations of each unit in hand
-  parameter int unsigned         Waiting      = 2,    // requests that each unit sets aside; as many of its lines can be locked
-  parameter int unsigned         StoreSlots   = 2,    // requests with bytes that each unit has room for
-  parameter int unsigned         ChangeDepth  = 16,   // changes of rights that each slice keeps for whoever listens
-  parameter int unsigned         Patience     = 8,    // 2**Patience cycles a full set may take to get room by itself
-  parameter int unsigned         Pending      = 8,    // local operations that each slice defers while their unit cannot take them
-  parameter int unsigned         UnitsPerPort = 8,    // that share a port of the protocol ROM
+  parameter int unsigned         Locals       = 2,    // local operations in progress per unit
+  parameter int unsigned         Waiting      = 2,    // deferred requests per unit; also the maximum number of its locked lines
+  parameter int unsigned         StoreSlots   = 2,    // payload slots of requests per unit
+  parameter int unsigned         ChangeDepth  = 16,   // changes of permissions that each slice buffers for the receiver
+  parameter int unsigned         Patience     = 8,    // recall delay: log2 of the cycles in which a full set may free a way
+  parameter int unsigned         Pending      = 8,    // local operations that each slice can defer while their unit is busy
+  parameter int unsigned         UnitsPerPort = 8,    // units that share a port of the protocol ROM
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
   parameter int unsigned         AxiAddrWidth = 36,
@@ -110,8 +110,8 @@ module home #(
     $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
   end
 
-  // With these wrong, tools would first say other things of the slices, or would not come to an end, so there are no
-  // slices then.
+  // With illegal parameters, tools would first report errors inside the slices, or would not terminate, so no slices are
+  // generated then.
   localparam int unsigned RowBits = 11 + 2 * $bits(send_e) + $bits(state_e);
 
   localparam bit WrongProtocol = LineBits == 0 || $bits(row_t) != RowBits || 2 ** $bits(event_e) <= 32'(Protocol.memory_done);

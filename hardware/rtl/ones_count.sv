@@ -1,4 +1,4 @@
-// How many bits are 1, two cycles later: first of each eight, then of all.
+// Number of bits that are 1, two cycles later: first of each group of eight, then of all.
 
 module ones_count #(
   parameter int unsigned Size = 32,
@@ -6,7 +6,7 @@ module ones_count #(
   localparam int unsigned CountWidth = home_pkg::bits(Size + 1)
 ) (
   input  logic                  clk_i,
-  input  logic                  clear_i,  // what is on its way counts for nothing
+  input  logic                  clear_i,  // discards the counts in the pipeline
 
   input  logic [Size-1:0]       bits_i,
   output logic [CountWidth-1:0] count_o

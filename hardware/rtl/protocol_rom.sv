@@ -1,6 +1,6 @@
 // The protocol ROM of several units: each memory has two ports, and each port serves some of the units in turn.
 //
-// A unit that is ready to ask gets its row in the next cycle. The image is read when the design starts:
+// A unit that is ready to read gets its row in the next cycle. The image is loaded at the start of the design:
 // in simulation from the file of `+rom=FILE`, if it is given, and from `RomFile` otherwise.
 
 module protocol_rom #(

@@ -1,9 +1,9 @@
-// A memory with one port to write and one to read, whose answer comes a cycle later and stays until the next read.
-// A word has lanes that are written each by itself.
+// A memory with one write port and one read port; read data is valid a cycle later and stays until the next read.
+// Each lane of a word has its own write enable.
 
 module ram_block #(
   parameter int unsigned Depth = 512,
-  parameter int unsigned Width = 72,  // of a word
+  parameter int unsigned Width = 72,  // per word
   parameter int unsigned Lanes = 1
 ) (
   input  logic                           clk_i,

@@ -1,4 +1,4 @@
-// A memory with one port to write and one to read, whose answer comes in the same cycle.
+// A memory with one write port and one read port; read data is valid in the same cycle.
 
 module ram_distributed #(
   parameter int unsigned Depth = 64,

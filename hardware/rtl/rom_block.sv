@@ -1,4 +1,4 @@
-// One memory of the protocol ROM, with two ports that read.
+// One memory of the protocol ROM, with two read ports.
 
 module rom_block #(
   parameter int unsigned AddrWidth = 12,

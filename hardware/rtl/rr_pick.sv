@@ -1,7 +1,7 @@
-// Picks one of several in turn: the first that asks at or after the one that follows the last taken.
+// Round-robin choice: the first requester at or after the position that follows the last one served.
 //
-// More than `OfGroup` are picked in two steps that happen at once: in turn among groups of so many, and in turn within each group.
-// Each that goes on asking is picked after at most `Size - 1` others (`Size` rounded up to groups).
+// More than `OfGroup` requesters are served in two parallel steps: round-robin among groups of that size, and within each group.
+// A persistent requester is picked after at most `Size - 1` others (`Size` rounded up to groups).
 
 module rr_pick #(
   parameter int unsigned Size    = 2,
@@ -13,9 +13,9 @@ module rr_pick #(
   input  logic                  rst_ni,
 
   input  logic [Size-1:0]       ask_i,
-  input  logic                  taken_i,  // what is picked is taken in this cycle
-  output logic [Size-1:0]       pick_o,   // one-hot; 0 if nobody asks
-  output logic [IndexWidth-1:0] index_o   // its number; 0 if nobody asks
+  input  logic                  taken_i,  // the picked requester is served in this cycle
+  output logic [Size-1:0]       pick_o,   // one-hot; 0 if none asks
+  output logic [IndexWidth-1:0] index_o   // its number; 0 if none asks
 );
   if (Size == 1) begin : gen_one
     logic unused;
@@ -23,7 +23,7 @@ module rr_pick #(
     assign pick_o  = ask_i;
     assign index_o = '0;
   end else if (Size <= OfGroup) begin : gen_several
-    // Those after the last one that was taken, as a mask: ...1110000.
+    // Mask of the requesters after the last one served: ...1110000.
     logic [Size-1:0] after_d, after_q, late;
 
     assign late       = ask_i & after_q;
@@ -31,7 +31,7 @@ module rr_pick #(
     assign after_d[0] = 1'b0;
     for (genvar i = 1; i < Size; i++) begin : gen_pick
       assign pick_o[i]  = late == '0 ? ask_i[i] && ask_i[i-1:0] == '0 : late[i] && late[i-1:0] == '0;
-      // All places above the one picked.
+      // All positions above the picked one.
       assign after_d[i] = late == '0 ? ask_i[i-1:0] != '0 : late[i-1:0] != '0;
     end
 

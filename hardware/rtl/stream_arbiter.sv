@@ -1,7 +1,7 @@
-// Joins streams into one, in turn. Which stream is next is decided in one cycle; in the next its data passes.
+// Merges streams into one, round-robin. The next stream is chosen in one cycle; its data passes in the next.
 //
-// Nothing is stored but the choice, which stays until the data is taken. A stream can be chosen again in the cycle
-// after that, so one that is alone passes every other cycle.
+// The only state is the choice, which stays until the data is taken. A stream can be chosen again in the cycle
+// after that, so a single active stream passes data every other cycle.
 
 `include "assertions.svh"
 
@@ -19,7 +19,7 @@ module stream_arbiter #(
   output logic                                  rd_valid_o,
   input  logic                                  rd_ready_i,
   output data_t                                 rd_data_o,
-  output logic  [home_pkg::bits(Size)-1:0]      rd_index_o   // the stream that it came by
+  output logic  [home_pkg::bits(Size)-1:0]      rd_index_o   // index of the stream
 );
   localparam int unsigned IndexWidth = home_pkg::bits(Size);
 
@@ -27,7 +27,7 @@ module stream_arbiter #(
   logic [IndexWidth-1:0] index_d, index_q;
   logic                  choose;
 
-  // What is chosen may leave in this cycle, and whether more follows is not known before.
+  // The chosen stream may transfer in this cycle, and whether it has more is not known before.
   assign ask    = wr_valid_i & ~chosen_q;
   assign choose = !rd_valid_o || rd_ready_i;
 

@@ -1,4 +1,4 @@
-// A slice as `cohkit rtl synth` maps it: of the protocol whose package is called PROTOCOL_PKG.
+// A slice as `cohkit rtl synth` maps it; the protocol's package is PROTOCOL_PKG.
 
 module synth #(
   parameter              RomFile  = "",
@@ -76,7 +76,7 @@ module synth #(
   output home_pkg::change_t           change_o,
   output logic                        idle_o
 );
-  // What observers see is no part of the home.
+  // Observer ports are not part of the home.
   logic            [Units-1:0] unused_step_valid;
   home_pkg::step_t [Units-1:0] unused_step;
   logic            [Units-1:0] unused_busy;
