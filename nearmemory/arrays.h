@@ -1,14 +1,14 @@
-// Arrays in far memory, which a core beside it maps, filters and reduces. Nothing is said of lines, caches, copies or stamps: the host
-// has no element of an array while a core works on it, and the core has stored all of them when it answers.
+// Arrays in far memory that a near-memory core maps, filters and reduces. The interface hides lines, caches, copies and stamps: the
+// host caches no element of an array while a core works on it, and the core has stored all of them when it answers.
 //
-// A channel program makes its operations of functions of elements, and lists them:
+// A channel program defines its operations from functions of elements, and lists them:
 //
 //     static int64_t square(int32_t x) { return (int64_t)x * x; }
 //     NM_MAP(squares, int32_t, int64_t, square)
 //     NM_ARRAYS(4096, squares)
 //
-// and the host names them by their place in the list. It includes this behind host.h, and a channel program behind channel.h.
-// An element has 1, 2, 4 or as many bytes as are a power of two, up to those of a line.
+// The host refers to an operation by its index in the list. Include this after host.h, or in a channel program after channel.h.
+// The size of an element is a power of two, from 1 byte to the size of a line.
 
 #ifndef NEARMEMORY_ARRAYS_H
 #define NEARMEMORY_ARRAYS_H
@@ -17,19 +17,19 @@
 
 #include <string.h>
 
-// What is asked of a core: the operation, where an array is, its length and the bytes of an element, and where the result goes, how
-// many elements it has room for, and their bytes.
+// Words of a request: the operation; address, length and element size (bytes) of the array; address, capacity (elements) and element
+// size (bytes) of the result.
 enum { NM_ASK_OPERATION, NM_ASK_IN, NM_ASK_LENGTH, NM_ASK_SIZE, NM_ASK_OUT, NM_ASK_ROOM, NM_ASK_OUT_SIZE, NM_ASK_WORDS };
-// What is answered if the program has no such operation, or one of elements of other sizes, or there is no room for the result.
+// Answer if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
 #define NM_NO_OPERATION UINT64_MAX
 
 #ifdef NEARMEMORY_CHANNEL_H
 
-// Lines of a part that is copied at once. While one is worked on, the next one is fetched, or the one before is stored.
+// Lines of a part, the unit of a copy. While one part is processed, the next one is fetched or the previous one is stored.
 #define NM_PART 32
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
-// Elements that are read one behind the other, from the first lines of the scratchpad.
+// Sequential reader of elements, in the first lines of the scratchpad.
 struct nm_reader {
   uint64_t far, parts, lines, asked, since[2];
 };
@@ -52,21 +52,21 @@ static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
   return reader;
 }
 
-// A part, which is there; that before it is used no more.
+// Returns a fetched part and releases the previous one.
 static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t part) {
   nm_reader_ask(reader);
   nm_fetched_since(part % 2 * NM_PART, nm_part_lines(reader->lines, part), reader->since[part % 2]);
   return nm_words(part % 2 * NM_PART);
 }
 
-// Elements that are written one behind the other, into the lines behind.
+// Sequential writer of elements, in the lines after those of the reader.
 struct nm_writer {
   uint64_t far, part, bytes, since[2], lines[2];
 };
 
 static inline struct nm_writer nm_writer(uint64_t far) { return (struct nm_writer){.far = far}; }
 
-// Where the next element goes.
+// Address of the next element.
 static inline volatile void *nm_writer_at(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
@@ -91,26 +91,26 @@ static inline void nm_writer_next(struct nm_writer *writer, uint64_t size) {
   if (writer->bytes == NM_PART_BYTES) nm_writer_store(writer);
 }
 
-// All of it is in far memory.
+// Flushes the writer: all elements are in far memory on return.
 static inline void nm_writer_end(struct nm_writer *writer) {
   nm_writer_store(writer);
   nm_writer_wait(writer, 0);
   nm_writer_wait(writer, 1);
 }
 
-// An operation: the sizes of elements it is for, whether its result is one element of however many, and what it does; the answer is
-// how long the result is.
+// An operation: its element sizes, whether its result is a single element, and its function, which returns the length of
+// the result.
 struct nm_operation {
   uint64_t size, out_size;
   int reduces;
   uint64_t (*run)(uint64_t in, uint64_t length, uint64_t out);
 };
 
-// Whether elements of a type fill a line, so that none lies in two parts.
+// True if elements of a type fill a line exactly, so that none crosses the boundary of two parts.
 #define NM_FILLS(type)                                                                                            \
   _Static_assert(NM_LINE % sizeof(type) == 0, "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128")
 
-// Goes over all elements of an array.
+// Loop over all elements of an array.
 #define NM_EACH(type, element, in, length, ...)                                                                   \
   do {                                                                                                            \
     struct nm_reader nm_in = nm_reader(in, (length) * sizeof(type));                                              \
@@ -125,7 +125,7 @@ struct nm_operation {
     }                                                                                                             \
   } while (0)
 
-// Of each element another one, by a function.
+// Map: applies a function to each element.
 #define NM_MAP(name, type, out_type, function)                                                                    \
   NM_FILLS(type);                                                                                                 \
   NM_FILLS(out_type);                                                                                             \
@@ -140,7 +140,7 @@ struct nm_operation {
   }                                                                                                               \
   static const struct nm_operation name = {sizeof(type), sizeof(out_type), 0, name##_run};
 
-// Those elements for which a function is not 0, in their order.
+// Filter: elements for which a function returns non-zero, in order.
 #define NM_FILTER(name, type, function)                                                                           \
   NM_FILLS(type);                                                                                                 \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
@@ -157,7 +157,7 @@ struct nm_operation {
   }                                                                                                               \
   static const struct nm_operation name = {sizeof(type), sizeof(type), 0, name##_run};
 
-// One value of all elements, in their order: what a function makes of the value so far, which begins as `first`, and an element. It
+// Reduction in order: a function combines the accumulator, initially `first`, with each element. The accumulator
 // is the first element of the result.
 #define NM_REDUCE(name, type, value_type, first, function)                                                        \
   NM_FILLS(type);                                                                                                 \
@@ -172,7 +172,7 @@ struct nm_operation {
   }                                                                                                               \
   static const struct nm_operation name = {sizeof(type), sizeof(value_type), 1, name##_run};
 
-// A program that does operations as it is asked.
+// Main loop of a program that serves requests for operations.
 #define NM_ARRAYS(stack_bytes, ...)                                                                               \
   NM_CHANNEL(stack_bytes, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)                                     \
   int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {                                                   \
@@ -200,13 +200,13 @@ struct nm_arrays {
   char *far;
 };
 
-// An array of so many elements, each of so many bytes, with room for so many.
+// An array: length and capacity in elements, element size in bytes.
 struct nm_array {
   void *far;
   uint64_t length, size, room;
 };
 
-// Starts a program of operations, whose arrays have so many bytes together: 0, or an enum nm_error.
+// Starts a program of operations with this many bytes of far memory for all arrays. Returns 0 or an enum nm_error.
 static inline int nm_arrays_start(struct nm_arrays *arrays, uint64_t core, const char *name, uint64_t bytes) {
   *arrays = (struct nm_arrays){core, 0, bytes, nm_far_alloc(bytes)};
   if (!arrays->far) return NM_TOO_LONG;
@@ -214,10 +214,10 @@ static inline int nm_arrays_start(struct nm_arrays *arrays, uint64_t core, const
   return nm_spawn(core, name, NULL);
 }
 
-// An array of zeroes; without memory if there is none left.
+// Returns an array of zeroes; `far` is NULL if memory is exhausted.
 static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length, uint64_t size) {
   uint64_t left = arrays->bytes - arrays->used;
-  // Their product may be beyond what a word holds.
+  // The product may overflow a word.
   if (size && length > left / size) return (struct nm_array){NULL, 0, size, 0};
   uint64_t bytes = (length * size + NM_LINE - 1) / NM_LINE * NM_LINE;
   if (bytes > left) return (struct nm_array){NULL, 0, size, 0};
@@ -225,16 +225,16 @@ static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length
   return (struct nm_array){arrays->far + arrays->used - bytes, length, size, length};
 }
 
-// An element, to be read or written.
+// An element, as an lvalue.
 #define NM_ELEMENT(type, array, index) (((volatile type *)(array).far)[index])
 
-// Does an operation on all elements, and says how many the result has then: -1 if the program has no such operation of these
-// elements, the result has less room than may come out, or the program has ended. The result may be in the place of the array itself where its elements are no longer.
+// Runs an operation on all elements and returns the length of the result: -1 if the program lacks the operation for these element sizes,
+// the result's capacity is insufficient, or the program has ended. The result may overwrite the array where its elements are no longer needed.
 static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct nm_array in, struct nm_array *out) {
   uint64_t ask[NM_ASK_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
                                 out->size};
   uint64_t answer = NM_NO_OPERATION;
-  // Far memory gets what was written; what is old then is dropped.
+  // Writes back dirty lines to far memory and drops stale copies.
   nm_flush_all(in.far, in.room * in.size);
   nm_flush_all(out->far, out->room * out->size);
   if (!nm_runs(arrays->core)) return -1;
@@ -249,7 +249,7 @@ static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct
   return (int64_t)answer;
 }
 
-// Ends the program: 0 if it has done so by itself.
+// Ends the program: returns 0 if it ended by itself.
 static inline int nm_arrays_end(struct nm_arrays *arrays) {
   nm_end_words(nm_registers_of(arrays->core, 0));
   return nm_wait(arrays->core, NULL) == NM_EXITED ? 0 : -1;

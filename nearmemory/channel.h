@@ -1,10 +1,10 @@
-// Programs for cores beside far memory. Such a program has a function `channel`, which is called with four words of the host
-// and whose result is the program's exit status, and says with NM_CHANNEL what it needs:
+// Programs for near-memory cores. A program defines a function `channel`, which receives four words of the host
+// and returns the program's exit status, and declares its resources with NM_CHANNEL:
 //
 //     NM_CHANNEL(4096, NM_GIVEN)
 //     int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { ... }
 //
-// It is kept to that. What it prints by the C library's printf is printed by the command, and takes no time but that of its
+// The core enforces the declaration. Output of the C library's printf is printed by the command, and takes only the time of its
 // instructions.
 
 #ifndef NEARMEMORY_CHANNEL_H
@@ -13,8 +13,8 @@
 #include "nearmemory/pipe.h"
 #include "nearmemory/scratchpad.h"
 
-// What a program may need besides its private memory and the scratchpad: two registers that it shares with the host, as a
-// register pipe; the FIFOs to and from another core; far memory; and whatever of far memory, or of its own, the host gives it.
+// Resources besides private memory and the scratchpad: a register pipe, made of two registers that are shared with the
+// host; the FIFOs to and from another core; far memory; and the range of far or host memory that the host gives it.
 #define NM_REGISTER_PIPE(number) 1, number, 0
 #define NM_FIFO(core) 1, 16 + (core), 0
 #define NM_FAR(at, bytes) 2, at, bytes
@@ -33,17 +33,17 @@
 
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
-// How the C library calls the outside. Its own function has zeroes behind it, which are no instructions, and would be refused.
+// Semihosting call of the C library. The library's own function is followed by zeroes, which are illegal instructions and would be rejected.
 __attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t what, uintptr_t argument) {
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");
 }
 #endif
 
-// The pipe whose lines begin with this one of the scratchpad; the host knows it by nm_pipe_of.
+// Pipe whose lines begin at this line of the scratchpad; the host obtains it by nm_pipe_of.
 static inline struct nm_pipe *nm_pipe_at(uint64_t line) { return (struct nm_pipe *)nm_words(line); }
 
-// The pipe of this number between host and core, which NM_REGISTER_PIPE asks for.
+// Register pipe of this number between host and core, declared with NM_REGISTER_PIPE.
 static inline struct nm_registers *nm_register_pipe(uint64_t number) {
   return (struct nm_registers *)nm_shared(2 * number);
 }
@@ -51,21 +51,21 @@ static inline struct nm_registers *nm_register_pipe(uint64_t number) {
 #ifdef __riscv
 static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint64_t *)(0x220000 + core * 32); }
 
-// How many words another core has sent, the end of its stream among them, and for how many more to it there is room.
+// Number of words received from another core, including end marks; below, the free space of the FIFO to it.
 static inline uint64_t nm_fifo_words(uint64_t core) { return nm_fifo(core)[1]; }
 static inline uint64_t nm_fifo_room(uint64_t core) { return nm_fifo(core)[2]; }
 
 // Sends a word to another core; waits until there is room.
 static inline void nm_fifo_send(uint64_t core, uint64_t word) { nm_fifo(core)[0] = word; }
-// Ends the stream. What is sent behind begins another one.
+// Ends the stream. Words sent later belong to a new stream.
 static inline void nm_fifo_end(uint64_t core) { nm_fifo(core)[3] = 0; }
-// Waits for a word, where the stream does not end.
+// Waits for a word; not to be used at the end of a stream.
 static inline uint64_t nm_fifo_take(uint64_t core) { return nm_fifo(core)[0]; }
-// Whether the stream ends now: it has ended then.
+// True if the next element is the end of the stream; consumes it.
 static inline int nm_fifo_ends(uint64_t core) { return nm_fifo(core)[3] != 0; }
 #endif
 
-// Receives a word, and says whether: 0 if there is none now, and -1 at the end of the stream.
+// Tries to receive a word: returns 1, 0 if none is available, or -1 at the end of the stream.
 static inline int nm_try_fifo_receive(uint64_t core, uint64_t *word) {
   if (nm_fifo_words(core) == 0) return 0;
   if (nm_fifo_ends(core)) return -1;
@@ -80,7 +80,7 @@ static inline int nm_fifo_receive(uint64_t core, uint64_t *word) {
   return found > 0;
 }
 
-// Sends as many of these words as there is room for now, and says how many.
+// Sends words as long as there is space; returns the number of words sent.
 static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, uint64_t count) {
   uint64_t room = nm_fifo_room(core);
   if (count > room) count = room;
@@ -88,8 +88,8 @@ static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, u
   return count;
 }
 
-// Receives as many words as are there now, and no more than there is room for, and says how many; and whether the stream ends
-// behind them.
+// Receives available words up to the given capacity, and returns their number; also returns whether the stream ends
+// after them.
 static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t most, int *ended) {
   uint64_t there = nm_fifo_words(core), count = 0;
   *ended = 0;
@@ -97,12 +97,12 @@ static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint
   return count;
 }
 
-// Waits until lines that were fetched are there: they were stamped otherwise than `before`, which nm_write_stamp gave of each.
+// Waits until a fetched line has arrived, i.e. its stamp differs from `before`, an earlier result of nm_write_stamp.
 static inline void nm_fetched(uint64_t line, uint64_t before) {
   while (nm_write_stamp(line) == before) {
   }
 }
-// The same for lines that were stored, whose stamp nm_read_stamp gave before.
+// The same for a stored line; `before` is an earlier result of nm_read_stamp.
 static inline void nm_stored(uint64_t line, uint64_t before) {
   while (nm_read_stamp(line) == before) {
   }
@@ -117,8 +117,8 @@ static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
 #endif
 }
 
-// Waits until so many stamps, of which every second one counts, are later than this time. Eight are loaded before any is looked
-// at: as a core, which is in order, waits for each load that it uses, looking at one at a time would take longer than the copy.
+// Waits until this many stamps (every second word) are later than the given time. Eight are loaded before the first is used:
+// the core is in order and waits for each load that it uses, so single loads would take longer than the copy.
 static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t lines, uint64_t since) {
   for (; lines >= 8; lines -= 8, stamps += 16) {
     uint64_t first;
@@ -136,7 +136,7 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
     }
 }
 
-// Waits until so many lines, one behind the other, are there that were fetched since this time, which nm_now gave before.
+// Waits until this many consecutive lines, fetched since the given time (an earlier result of nm_now), have arrived.
 static inline void nm_fetched_since(uint64_t line, uint64_t lines, uint64_t since) {
   nm_stamped_since(nm_stamps(line) + 1, lines, since);
 }

@@ -1,8 +1,8 @@
-// Several cores of one host, which share its memory, coherently and with atomic accesses. A program begins on the first one, and
-// starts functions on the others; it has as many as `--set host.cores=N` says.
+// Several cores of one host, with coherent shared memory and atomic accesses. A program begins on the first core and
+// starts functions on the others; `--set host.cores=N` sets the number of cores.
 //
-// They share the last cache, too, so far memory and scratchpads are as stale or new to one as to the others. What is in this
-// header is the other cores' only way to begin: they have no files and no input, and allocate nothing.
+// The cores share the last-level cache, so copies of far memory and scratchpads are equally stale for all of them. This
+// header is the only way to use the other cores: they have no files and no input, and allocate nothing.
 
 #ifndef NEARMEMORY_CORES_H
 #define NEARMEMORY_CORES_H
@@ -15,8 +15,8 @@
 
 #include <picotls.h>
 
-// A call of the extension "hart state management" of RISC-V's supervisor binary interface: to start a core, to stop oneself, or to
-// ask for a core's state. What it answers is 0, or what went wrong.
+// Calls of RISC-V's SBI extension "hart state management": start a core, stop the calling core, or
+// query a core's state. The result is 0 or an error code.
 enum nm_hart_call { NM_HART_START, NM_HART_STOP, NM_HART_STATUS };
 static inline long nm_hart(enum nm_hart_call what, uint64_t core, uint64_t at, uint64_t argument) {
   register uint64_t a0 __asm__("a0") = core, a1 __asm__("a1") = at, a2 __asm__("a2") = argument;
@@ -25,14 +25,14 @@ static inline long nm_hart(enum nm_hart_call what, uint64_t core, uint64_t at, u
   return (long)a0;
 }
 
-// How many cores the host has.
+// Number of cores of the host.
 static inline uint64_t nm_cores(void) {
   uint64_t cores = 0;
   while (nm_hart(NM_HART_STATUS, cores, 0, 0) == 0) cores++;
   return cores;
 }
 
-// A function that runs on a core: its stack and the C library's variables of its own, and whether it has ended.
+// A function that runs on a core: its stack, its thread-local storage, and a flag for its end.
 struct nm_thread {
   void *stack, *own;
   void (*function)(void *);
@@ -49,16 +49,16 @@ __attribute__((used)) static void nm_thread_run(struct nm_thread *thread) {
   nm_hart(NM_HART_STOP, 0, 0, 0);
 }
 
-// A core begins with nothing but its number and the thread.
+// Entry point of a core; only its number and the thread are in registers.
 __attribute__((naked, used)) static void nm_thread_begin(void) {
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "mv a0, a1\n ld sp, 0(a0)\n j nm_thread_run");
 }
 
-// Calls a function on another core, which runs none now. 0, or less if there is no such core, it is busy, or no memory is left.
+// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or memory is exhausted.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
   size_t align = _tls_align() < 16 ? 16 : _tls_align(), own = (_tls_size() + align - 1) / align * align;
-  // The variables are above the stack, in memory of one piece.
+  // The thread-local storage is above the stack, in the same allocation.
   char *memory = aligned_alloc(align, NM_THREAD_STACK + own);
   if (!memory) return -1;
   *thread = (struct nm_thread){memory + NM_THREAD_STACK, memory + NM_THREAD_STACK, function, argument, 0};
@@ -69,7 +69,7 @@ static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void 
   return error;
 }
 
-// Waits until it has ended, so that all it has stored is seen.
+// Waits for the end of the function; all of its stores are visible on return.
 static inline void nm_thread_join(struct nm_thread *thread) {
   while (!__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE)) nm_relax();
   free((char *)thread->stack - NM_THREAD_STACK);
@@ -85,7 +85,7 @@ struct nm_thread {
   void (*function)(void *);
   void *argument;
 };
-// As many as the machine has, unless it is said when a program is compiled: threads may be more than processors.
+// The number of processors, unless NM_CORES is defined: there may be more threads than processors.
 #ifdef NM_CORES
 static inline uint64_t nm_cores(void) { return NM_CORES; }
 #else
@@ -96,7 +96,7 @@ static void *nm_thread_run(void *argument) {
   thread->function(thread->argument);
   return NULL;
 }
-// The number of the core means nothing here: the system finds one.
+// The core number is ignored: the operating system schedules the thread.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
   (void)core;
   thread->function = function;
@@ -107,7 +107,7 @@ static inline void nm_thread_join(struct nm_thread *thread) { pthread_join(threa
 
 #endif
 
-// So many cores wait for each other. It is all zero in the beginning but for their number, and may be used again and again.
+// A barrier for this many cores. Initially zero except for the number of cores; reusable.
 struct nm_barrier {
   uint64_t cores, waiting, round;
 };

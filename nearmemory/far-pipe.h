@@ -1,9 +1,9 @@
-// Line pipes from one core beside far memory to another one, through far memory that the host has given both. The sender has the
-// lines in its scratchpad and stores them, the receiver fetches them to its own: only whole lines travel, so none needs a tag, and
+// Line pipes between two near-memory cores, through far memory that the host has given to both. The sender stores
+// lines from its scratchpad, the receiver fetches them to its own: only whole lines are transferred, so no line needs a tag, and
 // all of its words are data.
 //
-// Counts go by the FIFOs between the two cores: the sender tells how many words are in far memory now, and the receiver how many
-// lines it has fetched. So these FIFOs are the pipe's, and there is one such pipe between two cores.
+// Counts are sent through the FIFOs between the two cores: the sender reports the words stored in far memory, and the receiver
+// the lines fetched. These FIFOs are reserved for the pipe, so there is one such pipe between two cores.
 
 #ifndef NEARMEMORY_FAR_PIPE_H
 #define NEARMEMORY_FAR_PIPE_H
@@ -12,25 +12,25 @@
 
 #define NM_FAR_WORDS (NM_LINE / 8)
 
-// One side of a pipe: the core on the other one; where its lines begin in far memory and in this core's scratchpad, and how many
-// there are; and how many have gone through so far.
+// One side of a pipe: the core of the other side, the first line in far memory and in this core's scratchpad, the number of
+// lines, and the number of lines transferred.
 struct nm_far_side {
   uint64_t core, far, first, lines, done;
 };
 
 struct nm_far_sender {
   struct nm_far_side side;
-  // Lines that the receiver has fetched, as far as is known.
+  // Lines that the receiver has reported as fetched.
   uint64_t taken;
 };
 
 struct nm_far_receiver {
   struct nm_far_side side;
-  // Words that were fetched and not received yet, in which word of the lines they begin, and lines of which the sender is not told.
+  // Fetched words not yet received, the word index at which they begin, and fetched lines not yet reported to the sender.
   uint64_t left, at, owed;
 };
 
-// Both sides give the same lines of far memory, and each gives lines of its scratchpad that nothing else uses.
+// Both sides pass the same lines of far memory; the lines of the scratchpad must be otherwise unused.
 static inline struct nm_far_sender nm_far_sender(uint64_t core, uint64_t far, uint64_t first, uint64_t lines) {
   return (struct nm_far_sender){{core, far, first, lines, 0}, 0};
 }
@@ -40,7 +40,7 @@ static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far
 
 static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
 
-// Copies the next lines between scratchpad and far memory, and waits until they are there. Where they go beyond the last line they are
+// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is
 // copied in two parts.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
   uint64_t since = nm_now(), slot = side->done % side->lines;
@@ -63,23 +63,23 @@ static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm
   side->done += lines;
 }
 
-// The word of the lines in the scratchpad that has this number.
+// The word of this number in the lines of the scratchpad.
 static inline volatile uint64_t *nm_far_word(struct nm_far_side *side, uint64_t number) {
   return nm_words(side->first) + number % (side->lines * NM_FAR_WORDS);
 }
 
-// Lines that can be sent now.
+// Number of lines that can be sent without waiting.
 static inline uint64_t nm_far_room(struct nm_far_sender *sender) {
   uint64_t taken;
   while (nm_try_fifo_receive(sender->side.core, &taken) > 0) sender->taken += taken;
   return sender->side.lines - (sender->side.done - sender->taken);
 }
 
-// Sends as many of these words as there is room for now, and says how many. No more than half of the lines go at once, so that the
+// Sends words as long as there is space; returns the number of words sent. At most half of the lines are sent at once, so that the
 // receiver fetches some while others are stored.
 static inline uint64_t nm_far_try_send(struct nm_far_sender *sender, const uint64_t *words, uint64_t count) {
   uint64_t room = nm_lesser(nm_far_room(sender), (sender->side.lines + 1) / 2);
-  // Without room in the FIFO, the receiver has not taken yet what it was told of.
+  // A full FIFO means that the receiver has not yet read the earlier counts.
   if (count == 0 || room == 0 || nm_fifo_room(sender->side.core) == 0) return 0;
   count = nm_lesser(count, room * NM_FAR_WORDS);
   uint64_t number = sender->side.done * NM_FAR_WORDS;
@@ -99,20 +99,20 @@ static inline void nm_far_send(struct nm_far_sender *sender, const uint64_t *wor
   }
 }
 
-// Ends the stream, once the receiver has fetched all of it. What is sent behind begins another one.
+// Ends the stream after the receiver has fetched all of it. Words sent later belong to a new stream.
 static inline void nm_far_end(struct nm_far_sender *sender) {
   while (nm_far_room(sender) < sender->side.lines) nm_relax();
   nm_fifo_end(sender->side.core);
 }
 
-// Tells the sender of lines that were fetched. Without room in the FIFO it has others to learn of, and is told of these later.
+// Reports fetched lines to the sender. If the FIFO is full, the sender still has earlier reports to read, and the report is postponed.
 static inline void nm_far_tell(struct nm_far_receiver *receiver) {
   if (receiver->owed == 0 || nm_fifo_room(receiver->side.core) == 0) return;
   nm_fifo_send(receiver->side.core, receiver->owed);
   receiver->owed = 0;
 }
 
-// Receives as many words as are there, and no more than there is room for, and says how many: 0 if there are none now, and -1 at the
+// Receives available words up to the given capacity, and returns their number: 0 if there are none, -1 at the
 // end of the stream.
 static inline int64_t nm_far_try_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
   nm_far_tell(receiver);
@@ -133,7 +133,7 @@ static inline int64_t nm_far_try_receive(struct nm_far_receiver *receiver, uint6
   return count;
 }
 
-// Waits for words, and says how many were received, at least one: 0 at the end of the stream.
+// Waits for at least one word, and returns the number received: 0 at the end of the stream.
 static inline uint64_t nm_far_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
   int64_t count;
   while ((count = nm_far_try_receive(receiver, words, most)) == 0) nm_relax();

@@ -1,11 +1,11 @@
-// A core beside far memory as a thread: what scratchpad.h and channel.h say, over memory.
+// A near-memory core as a thread: implements scratchpad.h and channel.h over ordinary memory.
 
 #ifndef NEARMEMORY_NATIVE_CHANNEL_H
 #define NEARMEMORY_NATIVE_CHANNEL_H
 
 #include "nearmemory/native.h"
 
-// The core that this program runs on, whichever of its sources asks.
+// The core that this program runs on, shared by all of its source files.
 __attribute__((weak)) struct nm_native_core *nm_native_own;
 
 static inline volatile uint64_t *nm_words(uint64_t line) { return nm_native_own->lines[line]; }
@@ -14,7 +14,7 @@ static inline void *nm_shared(uint64_t number) { return &nm_native_own->register
 
 static inline uint64_t nm_now(void) { return nm_native_now(nm_native_own); }
 
-// Between these, the program is not stopped.
+// Between enter and leave the program is not stopped.
 static inline void nm_native_enter(void) {
   nm_native_own->busy = 1;
   pthread_mutex_lock(&nm_native_own->mutex);
@@ -51,7 +51,7 @@ static inline void nm_unlock(uint64_t line, enum nm_kind kind) {
   nm_native_leave();
 }
 
-// Copies are over when they have begun.
+// Copies complete immediately.
 static inline void nm_copies(uint64_t lines) { nm_native_own->copied = lines; }
 static inline void nm_native_copied(uint64_t line, uint64_t kind) {
   uint64_t now = nm_now();
@@ -88,7 +88,7 @@ static inline uint64_t nm_fifo_words(uint64_t core) {
 }
 static inline uint64_t nm_fifo_room(uint64_t core) {
   struct nm_native_fifo *fifo = nm_native_to(core);
-  // An end is taken before what comes behind it.
+  // An end mark must be taken before further words are sent.
   return fifo->sent & NM_NATIVE_END ? 0 : NM_NATIVE_FIFO - (fifo->sent - fifo->taken);
 }
 static inline void nm_fifo_send(uint64_t core, uint64_t word) {
@@ -113,7 +113,7 @@ static inline int nm_fifo_ends(uint64_t core) {
   struct nm_native_fifo *fifo = nm_native_from(core);
   uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE);
   if (sent != (fifo->taken | NM_NATIVE_END)) return 0;
-  // The sender waits until the end is taken.
+  // The sender waits until the end mark is taken.
   __atomic_store_n(&fifo->sent, sent & ~NM_NATIVE_END, __ATOMIC_RELEASE);
   return 1;
 }

@@ -1,4 +1,4 @@
-// A host as a program of the machine at hand: what host.h says of machines, over memory and threads.
+// A host as a native program: implements host.h over ordinary memory and threads.
 
 #ifndef NEARMEMORY_NATIVE_HOST_H
 #define NEARMEMORY_NATIVE_HOST_H
@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-// The cores, and that of which a thread runs the program: the same ones for all sources of a program.
+// The cores, and the current thread's core: shared by all source files of a program.
 __attribute__((weak)) struct nm_native_core *nm_native_cores;
 __attribute__((weak)) _Thread_local struct nm_native_core *nm_native_here;
 
@@ -31,7 +31,7 @@ static inline struct nm_native_core *nm_native_all(void) {
   return all;
 }
 
-// One of them; who asks for another one is told so, and ends, as by an access to what is not there.
+// Returns a core. An invalid number is reported and ends the process, like an access to unmapped memory.
 static inline struct nm_native_core *nm_native_core(uint64_t core) {
   if (core < NM_NATIVE_CORES) return &nm_native_all()[core];
   fprintf(stderr, "there is no core %lu; there are %d, from 0 on\n", (unsigned long)core, NM_NATIVE_CORES);
@@ -39,7 +39,7 @@ static inline struct nm_native_core *nm_native_core(uint64_t core) {
 }
 
 static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
-// Where the system does not tell it, as much as many have.
+// A typical size if the system does not report one.
 static inline uint64_t nm_last_cache(void) {
   long bytes = -1;
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -75,7 +75,7 @@ static inline void nm_clean_now(volatile void *line) { (void)line; }
 static inline void nm_prefetch_far(const volatile void *line) { __builtin_prefetch((const void *)line); }
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) { (void)core, (void)far, (void)bytes; }
 
-// The file of a binary, as NEARMEMORY_CP has it: NAME=FILE, with commas between them. What is wrong with that is told on standard
+// The file of a binary according to NEARMEMORY_CP: NAME=FILE, separated by commas. Errors in it are reported on standard
 // error, as the command does.
 static inline FILE *nm_binary_file(const char *name) {
   const char *list = getenv("NEARMEMORY_CP");
@@ -98,12 +98,12 @@ static void *nm_native_thread(void *argument) {
   nm_native_here = core;
   core->status = sigsetjmp(core->ended, 1) ? -1 : run(core);
   nm_native_here = NULL;
-  // Nobody would ever release what is held.
+  // Held requests would never be released.
   pthread_mutex_lock(&core->mutex);
   memset(core->locks, 0, sizeof core->locks);
   while (core->held) nm_native_release(core, core->held->line, core->held->kind);
   pthread_mutex_unlock(&core->mutex);
-  // What others have sent is for this program. They may be sending still, so it is taken as the program would.
+  // Words from other cores are for this program. They may still arrive, so they are taken as the program would take them.
   for (int i = 0; i < NM_NATIVE_CORES; i++) {
     struct nm_native_fifo *fifo = &core->from[i];
     uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE), words = sent & ~NM_NATIVE_END;
@@ -114,7 +114,7 @@ static void *nm_native_thread(void *argument) {
   return NULL;
 }
 
-// Where a thread was that a signal has come to; nothing where that is not known.
+// Program counter of the interrupted thread; 0 if the platform is unknown.
 static inline uintptr_t nm_native_pc(void *context) {
 #if defined(__x86_64__)
   return ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -127,7 +127,7 @@ static inline uintptr_t nm_native_pc(void *context) {
 
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
-// Stops the program of this thread, where it is in its own code: elsewhere it may have what others need, and the signal comes again.
+// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need, and the signal is repeated.
 static void nm_native_stops(int signal, siginfo_t *about, void *context) {
   struct nm_native_core *core = nm_native_here;
   uintptr_t pc = nm_native_pc(context);
@@ -135,7 +135,7 @@ static void nm_native_stops(int signal, siginfo_t *about, void *context) {
   if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->ended, 1);
 }
 
-// Stops the program on a core, if one runs. (On processors that are not known here, it waits until it ends.)
+// Stops the program on a core, if one runs. (On unknown processors: waits until it ends.)
 static inline void nm_stop(uint64_t number) {
   struct nm_native_core *core = nm_native_core(number);
   struct sigaction action = {.sa_sigaction = nm_native_stops, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -146,7 +146,7 @@ static inline void nm_stop(uint64_t number) {
   }
 }
 
-// Where the code of a library is.
+// Finds the address range of a library's code.
 static inline void nm_native_code(struct nm_native_core *core) {
   Dl_info about;
   core->code = core->code_end = 0;
@@ -160,7 +160,7 @@ static inline void nm_native_code(struct nm_native_core *core) {
     }
 }
 
-// What says of a binary that it is for another machine than this program, before the loader would say that there is no such file.
+// Error text if a binary is built for another machine: the loader would report a missing file instead.
 static const char *nm_native_foreign(const void *binary, uint64_t length) {
   ElfW(Ehdr) of;
   Dl_info here;
@@ -171,7 +171,7 @@ static const char *nm_native_foreign(const void *binary, uint64_t length) {
                                   : "it is for processors of another kind";
 }
 
-// A library that is read from a file of its own is loaded as if there were no other one of it.
+// Loads a library from a private file, so that each load has its own variables.
 static void *nm_native_load(const void *binary, uint64_t length) {
   const char *foreign = nm_native_foreign(binary, length);
   if (foreign) return fprintf(stderr, "this is no channel program: %s\n", foreign), NULL;
@@ -181,7 +181,7 @@ static void *nm_native_load(const void *binary, uint64_t length) {
   void *library = NULL;
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
   if (write(file, binary, length) == (ssize_t)length) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  // What is open by the same name is taken for the same library: the number is not used again.
+  // The loader returns an open library for a repeated name, so the number is not reused.
   if (library && !dlsym(library, "nm_native_run")) library = NULL;
   const char *why = library ? NULL : dlerror();
   if (!library) fprintf(stderr, "this is no channel program: %s\n", why ? why : "the library has no NM_CHANNEL");
@@ -212,7 +212,7 @@ static inline int nm_start(uint64_t number, const void *binary, uint64_t length,
   return 0;
 }
 
-// No program is stopped for what it does: the whole process would be.
+// Faults are not reported per program: they end the whole process.
 static inline struct nm_fault nm_fault(uint64_t core) { return (void)core, (struct nm_fault){0, 0, 0}; }
 
 #endif

@@ -1,13 +1,13 @@
-// The same programs as threads of the machine at hand: no simulator, no time, and no way to see a fault of cache management, as
-// caches are coherent here. A host is compiled as a program, and a channel program as a library; the environment variable
-// NEARMEMORY_CP says which is which, as `--cp` does:
+// The same programs as native threads: no simulator, no timing, and no detection of missing cache management, because
+// native caches are coherent. A host is compiled as a program, and a channel program as a library; the environment variable
+// NEARMEMORY_CP defines the binaries, as `--cp` does:
 //
 //     cc @nearmemory/native.flags host.c -o host
 //     cc @nearmemory/native.flags -shared sum.c -o sum.so
 //     NEARMEMORY_CP=sum=sum.so ./host
 //
-// A channel program that is started is loaded anew, so that cores share none of its variables. Nothing keeps it to what it is
-// given. No load can be held: a lock holds a host that reads and writes lines by nm_read_line and nm_write_line.
+// A channel program is loaded anew at each start, so that cores share none of its variables. Its declared resources are
+// not enforced. Loads cannot be held: a lock holds a host that reads and writes lines by nm_read_line and nm_write_line.
 
 #ifndef NEARMEMORY_NATIVE_H
 #define NEARMEMORY_NATIVE_H
@@ -23,26 +23,26 @@
 #define NM_NATIVE_LINES 512
 #define NM_NATIVE_FIFO 1024
 
-// The highest bit of the count that is sent says whether the stream ends behind.
+// Highest bit of the count of sent words: the stream ends after them.
 #define NM_NATIVE_END ((uint64_t)1 << 63)
 
-// Words from one core to another one: each side writes a line of its own.
+// Words from one core to another; each side writes a line of its own.
 struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];
   volatile uint64_t sent __attribute__((aligned(128)));
   volatile uint64_t taken __attribute__((aligned(128)));
 };
 
-// A request of a host that is held at a locked line, where the thread keeps it that waits.
+// A host request held at a locked line, in storage of the waiting thread.
 struct nm_native_held {
   uint64_t line, kind, *words;
-  // A write-back is stored once none before it is held; a notice is taken then.
+  // A write-back is stored once no earlier one is held; its notice is taken then.
   int stored, noticed;
   volatile int released;
   struct nm_native_held *next;
 };
 
-// What a host and a core beside far memory share, and what the core has of its own.
+// Shared state of a host and a near-memory core, and the core's private state.
 struct nm_native_core {
   uint64_t lines[NM_NATIVE_LINES][16] __attribute__((aligned(128)));
   uint64_t registers[32];
@@ -50,14 +50,14 @@ struct nm_native_core {
   uint64_t stamps[NM_NATIVE_LINES * 2], clock, copied;
   struct nm_native_core *all;
   uint64_t number, words[4];
-  // Lines that a stream has sent, of which the host is told.
+  // Lines that a stream has sent, as reported to the host.
   volatile uint64_t streamed;
   volatile int state, status;
-  // Locks for reads and write-backs, and what is held, the oldest first.
+  // Locks for reads and write-backs, and the held requests, oldest first.
   pthread_mutex_t mutex;
   uint8_t locks[NM_NATIVE_LINES][2];
   struct nm_native_held *held;
-  // The program's thread and code, where it goes on when it is stopped, and whether it is where it must not be.
+  // The program's thread and code range, its jump target when stopped, and whether it is in a section that must not be stopped.
   pthread_t thread;
   uintptr_t code, code_end;
   sigjmp_buf ended;
@@ -65,7 +65,7 @@ struct nm_native_core {
   void *library;
 };
 
-// Nanoseconds, which are never the same twice.
+// Nanoseconds; strictly increasing.
 static inline uint64_t nm_native_now(struct nm_native_core *core) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -76,7 +76,7 @@ static inline uint64_t nm_native_now(struct nm_native_core *core) {
   return next;
 }
 
-// The oldest request of a kind that is held at a line, in its place; of all but those, the last place.
+// Link to the oldest request of a kind held at a line; the end of the list if there is none.
 static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
   struct nm_native_held **at = &core->held;
   while (*at && ((*at)->line != line || (*at)->kind != kind)) at = &(*at)->next;
@@ -90,13 +90,13 @@ static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_
   *last = held;
 }
 
-// Copies a line for a read, or for a write-back, and stamps it.
+// Copies a line for a read or a write-back, and stamps it.
 static inline void nm_native_carry(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   memcpy(kind ? core->lines[line] : words, kind ? words : core->lines[line], sizeof *core->lines);
   core->stamps[line * 2 + kind] = nm_native_now(core);
 }
 
-// Lets the oldest one go, if there is any, which is said. A write-back behind it is stored then.
+// Releases the oldest held request; returns whether there was one. The next write-back is then stored.
 static inline int nm_native_release(struct nm_native_core *core, uint64_t line, uint64_t kind) {
   struct nm_native_held **at = nm_native_oldest(core, line, kind), *held = *at;
   if (!held) return 0;
@@ -113,7 +113,7 @@ static inline int nm_native_release(struct nm_native_core *core, uint64_t line, 
   return 1;
 }
 
-// Lets others go on while a thread waits: where there are fewer processors than threads, they could not otherwise.
+// Yields the processor while a thread waits: with fewer processors than threads, the others could not run otherwise.
 static inline void nm_relax(void) {
   static _Thread_local unsigned waited;
   if (++waited % 128 == 0) {
@@ -127,7 +127,7 @@ static inline void nm_relax(void) {
 #endif
 }
 
-// A host reads a line (kind 0) or writes it back (1), and is held if it is locked.
+// A host reads a line (kind 0) or writes it back (1); it waits if the line is locked.
 static inline void nm_native_ask(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   struct nm_native_held held = {line, kind, words, 0, 0, 0, NULL};
   pthread_mutex_lock(&core->mutex);

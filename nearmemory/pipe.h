@@ -1,39 +1,39 @@
-// Pipes from one core to one other, over memory and registers that no hardware keeps coherent.
+// Pipes from one core to another, over memory and registers without hardware coherence.
 //
-// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: a line of data the sender,
-// the line that tells how many were taken the receiver. A cache may evict a line at any time, so that memory may hold
-// one that is written by half; its last word, the tag, is therefore written last, and a line without the expected tag is none.
+// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: the sender writes data lines,
+// the receiver the line with the count of taken lines. A cache may evict a line at any time, so memory may hold a
+// partially written one. So the last word, the tag, is written last, and a line without the expected tag is ignored.
 //
-// A register pipe is a word and a flag in registers that no core caches. Accesses to them cannot be held, so both
+// A register pipe is a word and a flag in registers that no core caches. Register accesses cannot be held, so both
 // sides poll the flag.
 //
-// A pipe is all zeroes in the beginning. Each side has a struct of its own that the other one never touches.
+// A pipe is initially all zeroes. Each side has a private struct.
 
 #ifndef NEARMEMORY_PIPE_H
 #define NEARMEMORY_PIPE_H
 
 #include <stdint.h>
 
-// Bytes of a line, which is one block of the caches: what a cache evicts, it evicts as a whole.
+// Bytes of a line, which is one cache block: a cache evicts it as a whole.
 #define NM_LINE 128
-// Words of data in a line.
+// Data words of a line.
 #define NM_WORDS (NM_LINE / 8 - 1)
 
 struct nm_line {
   uint64_t words[NM_WORDS];
-  // The line's number since the beginning, from one on, and in the last byte its words: none at the end of the stream.
+  // Sequence number of the line, from one on; in the last byte the number of its words: none at the end of the stream.
   uint64_t tag;
 } __attribute__((aligned(NM_LINE)));
 
 struct nm_pipe {
-  // The first word is how many lines the receiver has taken.
+  // The first word is the number of lines that the receiver has taken.
   struct nm_line taken;
   struct nm_line lines[];
 };
 
 struct nm_sender {
   struct nm_pipe *pipe;
-  // Lines of the pipe, those that were sent, and those that are known to be taken.
+  // Lines of the pipe, lines sent, and lines known to be taken.
   uint64_t lines, sent, taken;
 };
 
@@ -44,15 +44,15 @@ struct nm_receiver {
 };
 
 #ifdef __riscv
-// What was accessed before is accessed before what comes behind.
+// Full fence: earlier accesses are ordered before later ones.
 static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
 
-// Begins to flush a line, as nm_flush does: what it is to be seen with is ordered before, and who waits for it orders behind.
+// Begins to flush a line, as nm_flush does. The caller orders earlier stores before it, and a waiting caller orders later accesses after it.
 static inline void nm_flush_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
 }
 
-// Who waits has nothing else to do.
+// No operation: a waiting core has nothing else to do.
 static inline void nm_relax(void) {}
 #else
 #include "nearmemory/native.h"
@@ -60,7 +60,7 @@ static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 static inline void nm_flush_now(volatile void *line) { (void)line; }
 #endif
 
-// Memory gets what this core has written of a line, and the next access fetches it anew.
+// Writes a line back to memory and invalidates it, so that the next access fetches it anew.
 static inline void nm_flush(volatile void *line) {
   nm_order();
   nm_flush_now(line);
@@ -71,7 +71,7 @@ static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0};
 }
 
-// Begins to receive. Nothing that this core still has of these lines, as of a pipe that was there before, is taken for what is sent.
+// Begins to receive. Drops this core's stale copies of these lines, e.g. of an earlier pipe at the same place.
 static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t lines) {
   nm_order();
   for (uint64_t i = 0; i < lines; i++) nm_flush_now(&pipe->lines[i]);
@@ -79,7 +79,7 @@ static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t line
   return (struct nm_receiver){pipe, lines, 0, 0};
 }
 
-// Whether a line can be sent now.
+// True if a line can be sent without waiting.
 static inline int nm_has_room(struct nm_sender *sender) {
   if (sender->sent - sender->taken < sender->lines) return 1;
   volatile struct nm_line *taken = &sender->pipe->taken;
@@ -88,7 +88,7 @@ static inline int nm_has_room(struct nm_sender *sender) {
   return sender->sent - sender->taken < sender->lines;
 }
 
-// Sends a line with these words, for which there is room.
+// Sends a line with these words; there must be room.
 static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   volatile struct nm_line *line = &sender->pipe->lines[sender->sent % sender->lines];
   sender->sent++;
@@ -98,7 +98,7 @@ static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint6
   nm_flush(line);
 }
 
-// Sends as many of these words as one line takes, and says how many: none if there is no room now.
+// Sends words up to the capacity of one line, and returns their number: 0 if the pipe is full.
 static inline uint64_t nm_try_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   if (count == 0 || !nm_has_room(sender)) return 0;
   if (count > NM_WORDS) count = NM_WORDS;
@@ -106,7 +106,7 @@ static inline uint64_t nm_try_send(struct nm_sender *sender, const uint64_t *wor
   return count;
 }
 
-// Sends all of these words, as many in a line as it takes.
+// Sends all of these words, in as few lines as possible.
 static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   while (count > 0) {
     uint64_t sent = nm_try_send(sender, words, count);
@@ -116,7 +116,7 @@ static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint
   }
 }
 
-// Sends as many of these words as fit into the lines that are free now, and says how many: what is sent at once is waited for
+// Sends words as long as there are free lines, and returns their number: words sent together are waited for only
 // once.
 static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   if (count == 0 || !nm_has_room(sender)) return 0;
@@ -136,13 +136,13 @@ static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *wo
   return sent;
 }
 
-// Ends the stream. Nothing may be sent behind.
+// Ends the stream. Nothing may be sent afterwards.
 static inline void nm_end(struct nm_sender *sender) {
   while (!nm_has_room(sender)) nm_relax();
   nm_put(sender, 0, 0);
 }
 
-// Receives the words of one line, and says how many: 0 if there is none now, and -1 at the end of the stream.
+// Receives the words of one line, and returns their number: 0 if there is none, -1 at the end of the stream.
 static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   if (receiver->ended) return -1;
   volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
@@ -162,15 +162,15 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
   return receiver->ended ? -1 : count;
 }
 
-// Receives the words of as many lines as are there now, and says how many: 0 if there are none, and -1 at the end of the stream. There is
-// room for so many, at least for those of a line. What is received at once is told to the sender once.
+// Receives the words of all available lines, and returns their number: 0 if there are none, -1 at the end of the stream. The capacity must
+// be at least that of one line. Lines received together are reported to the sender once.
 static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t most) {
   uint64_t before = receiver->received, count = 0;
   while (!receiver->ended && receiver->received - before < receiver->lines) {
     volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
     uint64_t tag = line->tag, inside = tag & 255;
     if (tag >> 8 != receiver->received + 1) {
-      // What is not there yet is fetched anew the next time.
+      // A line that has not arrived is fetched anew at the next attempt.
       nm_flush(line);
       break;
     }
@@ -199,12 +199,12 @@ static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WOR
 enum { NM_TAKEN, NM_FULL, NM_ENDED };
 
 struct nm_registers {
-  // The word, and whether it waits to be taken. Only the sender sets the flag when it is NM_TAKEN, and only the receiver
+  // The word, and its flag: full or taken. Only the sender changes the flag when it is NM_TAKEN, and only the receiver
   // when it is NM_FULL.
   volatile uint64_t word, flag;
 };
 
-// Sends a word, unless the last one was not taken yet: says whether it did.
+// Sends a word unless the previous one was not taken yet; returns 1 if it was sent.
 static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word) {
   if (registers->flag != NM_TAKEN) return 0;
   nm_order();
@@ -218,14 +218,14 @@ static inline void nm_send_word(struct nm_registers *registers, uint64_t word) {
   while (!nm_try_send_word(registers, word)) nm_relax();
 }
 
-// Ends the stream. Nothing may be sent behind.
+// Ends the stream. Nothing may be sent afterwards.
 static inline void nm_end_words(struct nm_registers *registers) {
   while (registers->flag != NM_TAKEN) nm_relax();
   nm_order();
   registers->flag = NM_ENDED;
 }
 
-// Receives a word, and says whether: 0 if there is none now, and -1 at the end of the stream.
+// Tries to receive a word: returns 1, 0 if none is available, or -1 at the end of the stream.
 static inline int nm_try_receive_word(struct nm_registers *registers, uint64_t *word) {
   uint64_t flag = registers->flag;
   if (flag == NM_TAKEN) return 0;

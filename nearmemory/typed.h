@@ -1,18 +1,18 @@
-// Channels of values of one type, over line pipes: as many values as fit travel in one line, and nothing is said of lines, tags or
-// caches. Both sides name the channel and its type by the same line:
+// Channels of values of one type, over line pipes: a line carries as many values as fit, and the interface hides lines, tags and
+// caches. Both sides define the channel and its type by the same line:
 //
 //     NM_TYPED(points, struct point)
 //
-// which makes `struct points_sender` and `struct points_receiver`, begun with points_sender and points_receiver of a pipe and its
-// lines, and
+// which defines `struct points_sender` and `struct points_receiver`, initialised by points_sender and points_receiver with a pipe and its
+// number of lines, and
 //
 //     points_send     sends a value; it leaves when its line is full, or with
-//     points_flush    all that wait, and
-//     points_end      the end of the stream, behind which nothing may be sent;
+//     points_flush    sends all waiting values, and
+//     points_end      ends the stream, after which nothing may be sent;
 //     points_receive  waits for a value: 1, or 0 at the end of the stream.
 //
-// Behind host.h there are points_send_to, points_flush_to, points_end_to and points_receive_from, too, which are called with the
-// core first and end with -1 if the program there has ended without, as it may by doing what it must not.
+// After host.h there are also points_send_to, points_flush_to, points_end_to and points_receive_from, which take the
+// core first and return -1 if the program there has ended without taking or ending, e.g. after a fault.
 
 #ifndef NEARMEMORY_TYPED_H
 #define NEARMEMORY_TYPED_H

@@ -1,4 +1,4 @@
-// What hosts that measure and prove their results have in common.
+// Shared code of the hosts that measure programs and verify their results.
 
 #ifndef NEARMEMORY_BENCH_H
 #define NEARMEMORY_BENCH_H
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-// Cycles of this core, when all that it has accessed before is there; of a native program nanoseconds.
+// Cycle counter of this core, after all earlier accesses have completed; nanoseconds in a native program.
 static inline uint64_t cycles(void) {
   uint64_t now;
 #ifdef __riscv
@@ -20,7 +20,7 @@ static inline uint64_t cycles(void) {
   return now;
 }
 
-// Tells a result, of which a line is made: its name, and what `cycles` has found.
+// Prints a result as one line: its name, and a duration from `cycles`.
 static inline void took(const char *what, uint64_t found) {
 #ifdef __riscv
   printf("%s: %lu cycles\n", what, (unsigned long)found);
@@ -29,7 +29,7 @@ static inline void took(const char *what, uint64_t found) {
 #endif
 }
 
-// Ends the program if something is not as it must be.
+// Ends the program with an error unless a condition holds.
 static inline void require(int holds, const char *what) {
   if (holds) return;
   printf("wrong: %s\n", what);
@@ -41,25 +41,25 @@ static inline uint64_t argument(int argc, char **argv, int which) {
   return strtoul(argv[which], NULL, 0);
 }
 
-// The next one of numbers that look random, of which none is 0.
+// Next pseudo-random number, never 0.
 static inline uint64_t next_random(uint64_t x) {
   x ^= x << 13;
   x ^= x >> 7;
   return x ^ x << 17;
 }
 
-// A number that looks random and follows from another one.
+// Hash of a number.
 static inline uint64_t mixed(uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 27) * 0x94d049bb133111eb;
   return x ^ x >> 31;
 }
 
-// How many lines ahead of a read hints are tried; the most is as many as are waited for at once.
+// Prefetch distances to try, in lines; the largest is the maximum number of outstanding prefetches.
 static const uint64_t nm_aheads[] = {8, 16, 24, 32, 48, 64};
 #define NM_AHEADS (sizeof nm_aheads / sizeof *nm_aheads)
 
-// Reads a word of each line, in order and with hints; so that what is small enough is in the last cache.
+// Reads a word of each line, in order and with prefetches; a range that fits is in the last-level cache afterwards.
 static inline void warm(volatile uint64_t *far, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes / NM_LINE; i++) {
     nm_prefetch_far(far + (i + 48) * 16);
@@ -67,7 +67,7 @@ static inline void warm(volatile uint64_t *far, uint64_t bytes) {
   }
 }
 
-// Whether all words of these bytes are zero.
+// True if all words of a range are zero.
 static inline int is_zero(const volatile uint64_t *words, uint64_t bytes) {
   uint64_t any = 0;
   for (uint64_t i = 0; i < bytes / 8; i += 16) {

@@ -1,5 +1,5 @@
-// Sets, clears and copies so many bytes: by the host in its own memory and in far memory, with hints and without, with hints by four
-// cores, and by a core beside far memory. Called with the bytes.
+// Sets, clears and copies a range: by the host in its own memory and in far memory, with and without prefetches, with prefetches by four
+// cores, and by a near-memory core. Argument: bytes.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -7,10 +7,10 @@
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
 
-// The most bytes by which it is found out how far ahead hints are best.
+// Maximum size, in bytes, of the runs that determine the best prefetch distance.
 #define TRIED 262144
 
-// The host's own loops. Hints go so many lines ahead, as many as there are words for: none if it is 0.
+// Loops of the host. `ahead` is the prefetch distance in words; 0: no prefetches.
 static void fill(uint64_t *to, uint64_t value, uint64_t bytes, uint64_t ahead) {
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
     if (ahead) nm_prefetch_far(to + i + ahead * 16);
@@ -38,7 +38,7 @@ struct memory {
   int far;
 };
 
-// An operation on these bytes, with which far memory is written.
+// Performs an operation on a range and writes it back to far memory.
 static void carry_out(int what, struct memory at, uint64_t value, uint64_t ahead) {
   if (what == COPY)
     copy(at.to, at.from, at.bytes, ahead);
@@ -47,7 +47,7 @@ static void carry_out(int what, struct memory at, uint64_t value, uint64_t ahead
   if (at.far) nm_flush_all(at.to, at.bytes);
 }
 
-// The same by several cores, each of which has whole lines of it.
+// The same by several cores, each with whole lines of the range.
 static struct {
   struct memory all;
   int what;
@@ -68,7 +68,7 @@ static void share(int what, struct memory at, uint64_t value, uint64_t ahead) {
   team_works(work);
 }
 
-// An operation by the host: until the last line can be read again, and, in far memory, all lines are there.
+// Operation by the host: until the last line can be read again and, in far memory, all lines are written back.
 static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahead, int several) {
   if (at.far) nm_flush_all(at.from, at.bytes);
   uint64_t start = cycles();
@@ -80,7 +80,7 @@ static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahe
 static struct nm_sender out;
 static struct nm_receiver in;
 
-// The same by the core, from the request to the answer. The host has nothing of what is written.
+// Operation by the near-memory core, from the request to the answer. The host holds no copy of the written lines.
 static uint64_t by_core(int what, struct memory at, uint64_t value) {
   uint64_t start = cycles(), words[NM_WORDS];
   uint64_t job[4] = {what, (uintptr_t)at.to, what == SET ? value : (uintptr_t)at.from, at.bytes};
@@ -91,7 +91,7 @@ static uint64_t by_core(int what, struct memory at, uint64_t value) {
   return found;
 }
 
-// Whether each word is what the operation makes of it.
+// Verifies each word against the operation's result.
 static void verify(int what, struct memory at, uint64_t value) {
   uint64_t differs = 0;
   for (uint64_t i = 0; i < at.bytes / 8; i += 16) {
@@ -103,7 +103,7 @@ static void verify(int what, struct memory at, uint64_t value) {
   if (at.far) nm_flush_all(at.to, at.bytes);
 }
 
-// What no operation leaves behind, so that none is right that did nothing.
+// Overwrites the range with values that no operation produces, so that an operation without effect is detected.
 static void spoil(struct memory at, uint64_t value) {
   if (at.far)
     by_core(SET, at, ~value);
@@ -111,12 +111,12 @@ static void spoil(struct memory at, uint64_t value) {
     fill(at.to, ~value, at.bytes, 0);
 }
 
-// By the core beside far memory if `ahead` is -1, and otherwise by one core of the host or by several.
+// By the near-memory core if `ahead` is -1, otherwise by one core of the host or by several.
 static uint64_t run(int what, struct memory at, int64_t ahead, int several, uint64_t value) {
   return ahead < 0 ? by_core(what, at, value) : by_host(what, at, value, ahead, several);
 }
 
-// Runs an operation twice, of which the second time counts.
+// Runs an operation twice; the second run is measured.
 static void measure(int what, struct memory at, int64_t ahead, int several, const char *who) {
   static uint64_t value = 0x0123456789abcdef;
   value = next_random(value);
@@ -131,7 +131,7 @@ static void measure(int what, struct memory at, int64_t ahead, int several, cons
   took(name, found);
 }
 
-// How far ahead hints are best.
+// Best prefetch distance.
 static uint64_t best_ahead(int what, struct memory at) {
   if (at.bytes > TRIED) at.bytes = TRIED;
   uint64_t best = 0, least = UINT64_MAX;
@@ -143,7 +143,7 @@ static uint64_t best_ahead(int what, struct memory at) {
 }
 
 static struct memory memory(uint64_t bytes, int far) {
-  // Hints go further than what is accessed.
+  // Prefetches reach beyond the accessed range.
   struct memory at = {.bytes = bytes, .far = far};
   at.to = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
   at.from = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);

@@ -1,5 +1,5 @@
-// Sets, clears and copies far memory, as the host asks for by a pipe: an operation, where to, where from or the value, and how
-// many bytes, which are whole lines. The answer is the last word of what was written, as far memory has it.
+// Sets, clears and copies far memory on requests of the host by a pipe: an operation, the destination, the source or value, and the
+// number of bytes, in whole lines. The answer is the last written word, read from far memory.
 
 #include "nearmemory/channel.h"
 
@@ -7,17 +7,17 @@ NM_CHANNEL(4096, NM_GIVEN)
 
 enum { SET, CLEAR, COPY, INTERLEAVED };
 
-// Lines of a transfer, and how many of them are under way at once.
+// Lines of a transfer, and maximum number of outstanding transfers.
 #define PART 48
 #define PARTS 2
 #define SYNCHRONOUS 384
-// Lines that stay zero, and that the last line is fetched to.
+// First of the lines that stay zero, and the destination of the read-back of the last line.
 #define ZEROES 384
 #define LAST 500
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Stores the same lines again and again: so many parts at a time, each of lines of its own, whose stamps tell when it is done.
+// Stores the same lines repeatedly: several parts at a time, each with lines of its own, whose stamps show completion.
 static void fill(uint64_t from, uint64_t to, uint64_t lines) {
   uint64_t since[PARTS] = {0}, sent[PARTS] = {0};
   for (uint64_t part = 0; lines > 0; part = (part + 1) % PARTS) {
@@ -51,7 +51,7 @@ static void copy(uint64_t to, uint64_t from, uint64_t lines) {
   }
 }
 
-// Two transfers at a time: one half of the lines is fetched while the other one is stored.
+// Two outstanding transfers: one half of the lines is fetched while the other half is stored.
 static void interleaved(uint64_t to, uint64_t from, uint64_t lines) {
   uint64_t half = SYNCHRONOUS / 2, stored[2] = {0}, sent[2] = {0}, fetched = nm_now();
   nm_fetch(0, from, least(lines, half));

@@ -1,5 +1,5 @@
-// A mixture of instructions like that of Dhrystone, by the host and by a core beside far memory: what both calculate with what is
-// near. Called with how many rounds.
+// A Dhrystone-like instruction mix, by the host and by a near-memory core: computation on local data only.
+// Argument: rounds.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/mixture.h"
@@ -7,7 +7,7 @@
 int main(int argc, char **argv) {
   uint64_t rounds = argument(argc, argv, 1), sum, word = 0;
   int status = 1;
-  // What is loaded for the first time is in the host's caches then.
+  // Warms the host's caches.
   require(mixture(1000, &sum) == 0, "the mixture of the host, the first time");
   uint64_t start = cycles();
   require(mixture(rounds, &sum) == 0, "the mixture of the host");

@@ -1,5 +1,5 @@
-// So many rounds of a mixture of instructions as a register pipe brings; another one takes what
-// has come of them. The exit status is 0 if they have done what they have to.
+// Runs an instruction mix for the number of rounds that a register pipe delivers; another one returns
+// the checksum. Exit status 0 if the results are correct.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/mixture.h"

@@ -1,8 +1,8 @@
-// Graphs of five shapes as lists of each node's neighbours, which follow from the shape and sizes alone.
+// Graphs of five shapes as adjacency lists, determined by the shape and sizes alone.
 //
-// Two are random graphs whose edges go both ways: by recursive matrices (Kronecker), whose nodes are then numbered anew at random,
-// and uniform ones. The others are made to have the degrees of a social network, of pages of the web, whose neighbours are
-// clustered, and of roads; and as often a neighbour whose score is in the same line as that of the one before.
+// Two are random graphs with undirected edges: recursive matrices (Kronecker) with randomly permuted node numbers,
+// and uniform ones. The others have the degree distribution of a social network, of web pages with clustered
+// neighbours, and of roads, and the same share of neighbours whose score is in the same line as the previous neighbour's.
 
 #ifndef NEARMEMORY_GRAPH_H
 #define NEARMEMORY_GRAPH_H
@@ -19,10 +19,10 @@ struct graph {
 
 static uint64_t graph_random = 0x9e3779b97f4a7c15;
 static inline uint64_t draw(void) { return mixed(graph_random += 0x9e3779b97f4a7c15); }
-// Below a limit of 32 bits.
+// Random number below a 32-bit limit.
 static inline uint32_t draw_below(uint64_t limit) { return (draw() >> 32) * limit >> 32; }
 
-// The two ends of an edge of a recursive matrix, with the shares of Graph 500: 57, 19, 19 and 5 of a hundred.
+// The two ends of an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
 static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   uint32_t a = 0, b = 0;
   for (int i = 0; i < levels; i += 4) {
@@ -37,7 +37,7 @@ static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   *to = b;
 }
 
-// Lists from the ends of edges, each of which is a neighbour of the other.
+// Adjacency lists from the ends of undirected edges.
 static void graph_of_edges(struct graph *graph, const uint32_t (*ends)[2], uint64_t count) {
   for (uint64_t i = 0; i < count; i++) graph->first[ends[i][0] + 1]++, graph->first[ends[i][1] + 1]++;
   for (uint64_t n = 0; n < graph->nodes; n++) graph->first[n + 1] += graph->first[n];
@@ -72,22 +72,22 @@ static void symmetric(struct graph *graph, enum shape shape) {
   free(names);
 }
 
-// Degrees by shape, of so many in all: those of a power law up to a limit, or those of roads, of which most are 2 or 3.
+// Degrees by shape: of a power law with this mean up to a limit, or of roads, mostly 2 or 3.
 static uint32_t degree_of(enum shape shape, uint32_t mean, uint32_t most) {
   if (shape == ROADS) {
     static const uint8_t degrees[16] = {1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4};
     return draw_below(4096) == 0 ? 9 : degrees[draw_below(16)];
   }
-  // The least degree by one over the root of a random share: then half of the mean is the least.
+  // Power law by inversion: degree = minimum / sqrt(uniform share); the minimum is then half of the mean.
   uint32_t share = draw_below(1 << 30) + 1;
   double degree = mean / 2.0 / __builtin_sqrt(share / (double)(1 << 30));
   return degree < most ? (uint32_t)degree : most;
 }
 
-// Lists of neighbours, of which each is in the order behind the one before as often as so many of 1000.
+// Adjacency lists in which `in_order` per 1,000 neighbours follow the previous neighbour directly.
 static void listed(struct graph *graph, enum shape shape, uint32_t most, uint32_t in_order) {
   uint64_t made = 0, mean = graph->edges / graph->nodes;
-  // One node has as many as there may be.
+  // One node has the maximum degree.
   uint32_t hub = shape == ROADS ? UINT32_MAX : draw_below(graph->nodes), last = 0;
   for (uint64_t n = 0; n < graph->nodes; n++) {
     uint64_t degree = n == hub ? most : degree_of(shape, mean, most);
@@ -102,7 +102,7 @@ static void listed(struct graph *graph, enum shape shape, uint32_t most, uint32_
   graph->edges = made;
 }
 
-// A graph with so many nodes and at most so many edges, of which a node has at most so many where its shape is made by degrees.
+// A graph with this many nodes, at most this many edges and, in shapes defined by degrees, this maximum degree.
 static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges, uint64_t most) {
   struct graph graph = {nodes, edges / 2 * 2};
   graph.first = calloc(nodes + 1, sizeof *graph.first);
@@ -120,7 +120,7 @@ static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges,
   return graph;
 }
 
-// How many of 1000 scores are not in the line of the one before.
+// Scores, per 1,000, that are in another line than the previous one.
 static inline uint64_t graph_lines(const struct graph *graph) {
   uint64_t lines = graph->edges > 0;
   for (uint64_t i = 1; i < graph->edges; i++)

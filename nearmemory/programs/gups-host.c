@@ -1,14 +1,14 @@
-// Updates random words of a table, each with a number that says which word: by the host in its own memory and in far memory, with
-// hints and without, with hints by four cores, and by a core beside far memory. Called with the bytes of the table and how many updates.
+// Updates random words of a table, each by a number that determines the word: by the host in its own memory and in far memory, with
+// and without prefetches, with prefetches by four cores, and by a near-memory core. Arguments: bytes of the table, updates.
 //
-// A second time the same updates undo the first, so that all of the table is zero again, as it was, or something was lost.
+// Repeating the updates undoes them, so a table that is not zero again has lost an update.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
 
 #define SEED 0x2545f4914f6cdd1d
 
-// Updates, with hints so many of them ahead; the last number.
+// Updates with this prefetch distance; returns the last random number.
 static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
   uint64_t random = SEED, later = SEED;
   for (uint64_t i = 0; i < ahead; i++) later = next_random(later);
@@ -23,14 +23,14 @@ static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64
   return random;
 }
 
-// Undoes updates, and looks whether all is as it was.
+// Undoes the updates, and verifies that the table is zero.
 static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char *what) {
   update(table, words, updates, 48);
   require(is_zero(table, words * 8), what);
 }
 
 static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
-  // As it is after many updates: the last cache is full of the table.
+  // Steady state after many updates: the last-level cache is full of the table.
   uint64_t bytes = words * 8, room = nm_last_cache();
   warm(table, bytes < room ? bytes : room);
   uint64_t start = cycles();
@@ -44,7 +44,7 @@ static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t 
   took(who, found);
 }
 
-// What each of several cores updates: a part of the table of its own, as no word is changed by two at once.
+// Each core updates its own part of the table, so that no word has two writers.
 static struct {
   uint64_t *table, words, updates, ahead;
 } part;
@@ -59,7 +59,7 @@ static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uin
   team_begin();
   uint64_t found = team_works(work);
   team_end();
-  // One core undoes what each was to do, so that nothing is zero because nothing was done.
+  // One core undoes the updates of all, which detects updates that were never made.
   for (uint64_t core = 0; core < CORES; core++) update(table + core * part.words, part.words, part.updates, 48);
   require(is_zero(table, bytes), who);
   took(who, found);
@@ -68,13 +68,13 @@ static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uin
 int main(int argc, char **argv) {
   uint64_t bytes = argument(argc, argv, 1), updates = argument(argc, argv, 2), words = bytes / 8;
   require(bytes >= CORES * NM_LINE && (bytes & (bytes - 1)) == 0, "the bytes are a power of two, and 4 lines or more");
-  // Of several cores each does as much.
+  // Rounds up to the same number of updates per core.
   updates = (updates + CORES - 1) / CORES * CORES;
   uint64_t *local = calloc(words, 8), *far = nm_far_alloc(bytes + 64 * NM_LINE);
   require(local && far, "no memory");
   measure(local, words, updates, 0, "host, local");
   measure(far, words, updates, 0, "host, far");
-  // Each is undone by the next one.
+  // Each run is undone by the next one.
   uint64_t best = 0, least = UINT64_MAX;
   for (unsigned i = 0; i < NM_AHEADS; i++) {
     uint64_t found = by_host(far, words, updates / 4 + 1, nm_aheads[i]);

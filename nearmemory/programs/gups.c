@@ -1,5 +1,5 @@
-// Updates random words of a table in far memory, one at a time: fetches the line, changes the word, stores the line. Called with
-// the table and how many words it has; a register pipe brings how many updates, and another one takes the last random number.
+// Updates random words of a table in far memory, one at a time: fetches the line, changes the word, stores the line. Arguments:
+// the table and its number of words; a register pipe delivers the number of updates, and another one returns the last random number.
 
 #include "nearmemory/channel.h"
 

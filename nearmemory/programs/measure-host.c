@@ -1,10 +1,10 @@
-// Measures what far memory gives: the latency of the host's uncached reads, its best bandwidth when it reads with hints, and,
-// by a program beside far memory, latency and bandwidth of a copy engine. May be called with how many lines are read, a multiple of
+// Measures far memory: the latency of the host's uncached reads, its best bandwidth of prefetched reads, and,
+// by a near-memory program, latency and bandwidth of a copy engine. Optional argument: number of lines to read, a multiple of
 // 128.
 
 #include "nearmemory/programs/bench.h"
 
-// Femtoseconds of a cycle of this core, and of what the other one counts.
+// Clock period of this core, and of the near-memory core's counter, in femtoseconds.
 #ifdef __riscv
 #define CYCLE 500000
 #define TICK 3333333
@@ -15,7 +15,7 @@
 
 static uint64_t lines = 16384, reads = 1000;
 
-// Picoseconds of a read by which no cache is asked, of places that follow from each other.
+// Latency of dependent uncached reads, in picoseconds.
 static uint64_t latency(volatile uint64_t *far) {
   volatile uint64_t *words = nm_uncached(far);
   uint64_t at = 0, start = cycles();
@@ -23,8 +23,8 @@ static uint64_t latency(volatile uint64_t *far) {
   return (cycles() - start) * CYCLE / 1000 / reads + at;
 }
 
-// Kilobytes per second of a read in order, with hints so many lines ahead for one of the caches. Of each line one word is read,
-// and of eight lines before any is used, so that the core, which is in order, waits once for them.
+// Bandwidth of sequential reads in kB/s, with a prefetch distance in lines, for one of the caches. One word per line is
+// read; eight lines are loaded before any is used, so that the in-order core waits for them once.
 static uint64_t bandwidth(uint64_t *far, int ahead, int own) {
   uint64_t sum = 0, start = cycles();
   for (uint64_t line = 0; line < lines; line += 8) {

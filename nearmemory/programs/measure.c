@@ -1,10 +1,10 @@
-// Measures a copy engine, in clocks of its core: from the command to the stamp of one line, and how long many lines take.
+// Measures a copy engine, in clocks of its core: latency from the command to the stamp of one line, and duration of a long copy.
 
 #include "nearmemory/channel.h"
 
 NM_CHANNEL(4096, NM_GIVEN)
 
-// Lines of a transfer. As many as the scratchpad takes are there at once; nobody looks at what is in them.
+// Lines of a transfer. The scratchpad takes several transfers at once; their data is not used.
 #define BATCH 128
 #define AREAS 3
 
@@ -17,9 +17,9 @@ int channel(uint64_t far, uint64_t reads, uint64_t lines, uint64_t d) {
     results[0] += nm_write_stamp(0) - start;
   }
   uint64_t start = nm_now(), last = 0;
-  // The core waits as often as too many transfers are under way.
+  // The core stalls while the maximum number of transfers is outstanding.
   for (uint64_t i = 0; i < lines / BATCH; i++) nm_fetch(i % AREAS * BATCH, far + i * BATCH * 128, BATCH);
-  // The last stamp, behind which there was none for long.
+  // The copy has ended when no later stamp appears for a long time.
   do
     for (uint64_t line = 0; line < AREAS * BATCH; line++)
       if (nm_write_stamp(line) > last) last = nm_write_stamp(line);

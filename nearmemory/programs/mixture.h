@@ -1,11 +1,11 @@
-// A mixture of instructions like that of Dhrystone, written anew because the licence of the original is not told: records that are
-// copied and linked, strings that are copied and compared, calls with few arguments, choices by enumerated values, and arrays of
+// A Dhrystone-like instruction mix, rewritten because the original's licence is unclear: records that are
+// copied and linked, strings that are copied and compared, calls with few arguments, branches on enumerated values, and arrays of
 // one and two indices. It needs no C library, so that every core runs it.
 
 #ifndef NEARMEMORY_MIXTURE_H
 #define NEARMEMORY_MIXTURE_H
 
-// Calls are part of the mixture: no compiler takes them away.
+// Calls are part of the mix: prevents inlining.
 #define MIXTURE_DISTINCT __attribute__((noipa))
 
 enum choice { FIRST, SECOND, THIRD };
@@ -52,7 +52,7 @@ MIXTURE_DISTINCT static void tabulate(int row, int number) {
   for (int column = row; column <= row + 1; column++) table[row][column & 31] += sums[column] / (number | 1);
 }
 
-// So many rounds, and a number that says what has come of them: 0 if texts and choices are what they must be.
+// Runs the given number of rounds and computes a checksum; returns 0 if strings and branches have the expected results.
 static long mixture(long rounds, unsigned long *sum) {
   ring[0] = (struct record){&ring[1], FIRST, 0, ""};
   ring[1] = (struct record){&ring[0], SECOND, 0, ""};

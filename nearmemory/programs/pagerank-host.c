@@ -1,10 +1,10 @@
-// PageRank that pulls: each node's score is made of those of its neighbours, by so many cores of the host. Contributions of nodes are
-// in the host's own memory or in far memory, where hints may be given, or cores beside it add them up, which are told of nodes
-// and neighbours by lines or by registers. The graph itself is in the host's memory. Called with the shape of the graph, its
-// nodes, edges and most neighbours, the cores of the host and those beside far memory, a bit for each way, and how
-// many rounds.
+// PageRank in pull direction: each node's score is computed from its neighbours' scores, by several cores of the host. The nodes'
+// contributions are in the host's own memory or in far memory. The host reads them, with or without prefetches, or near-memory cores
+// sum them, which receive nodes and neighbours by lines or by registers. The graph is in the host's memory. Arguments: shape of the
+// graph, nodes, edges, maximum degree, cores of the host, near-memory cores, a bit mask of methods, and
+// rounds.
 //
-// All ways add up in the same order, so scores are compared bit by bit; those of the first way with others of double precision.
+// All methods sum in the same order, so scores are compared bit by bit; those of the first method also with double precision.
 
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/graph.h"
@@ -14,7 +14,7 @@ enum way { LOCAL, FAR, HINTS, LINES, REGISTERS };
 static const char *const names[] = {"local", "far", "far with hints", "line pipes", "register pipes"};
 
 #define DAMPING 0.85f
-// Messages that are sent at once, of which there is room for two in a pipe.
+// Messages sent together; a pipe has room for two batches.
 #define BATCH (PIPE_LINES / 2)
 #define MCCS 4
 
@@ -24,14 +24,14 @@ static enum way way;
 static float *contributions, *sums;
 static struct nm_barrier barrier;
 
-// What a core of the host sends to a core beside far memory: messages that wait for others, and lines of the pipe.
+// Output of a host core to a near-memory core: messages not yet sent, and lines of the pipe.
 struct out {
   struct message batch[BATCH];
   uint64_t waiting, sent, taken;
 };
 static struct out outs[PIPES][MCCS];
 
-// Words that wait to be sent by registers, and the register that takes the next one.
+// Words to be sent by registers, and the register for the next one.
 struct words {
   uint64_t batch[WORDS], waiting, next;
 };
@@ -41,7 +41,7 @@ static void send_words(uint64_t mcc) {
   struct words *out = &words[mcc];
   struct nm_registers *to = nm_registers_of(mcc, WORDS_FIRST);
   for (;;) {
-    // All are asked at once: a core waits for none before it needs it.
+    // All flags are loaded together: the core waits for none before it is needed.
     uint64_t flags[WORDS], full = 0;
 #pragma GCC unroll 16
     for (int i = 0; i < WORDS; i++) flags[i] = to[i].flag;
@@ -67,7 +67,7 @@ static volatile struct message *line_of(uint64_t core, uint64_t mcc, uint64_t nu
   return (volatile struct message *)nm_line_of(mcc, FIRST_LINE(core) + number % PIPE_LINES);
 }
 
-// Sends what waits, once its lines are free: all words but the marks, these, and then far memory's side gets the lines.
+// Sends the pending messages once their lines are free: all words except the marks, then the marks, then a write-back.
 static void send_lines(uint64_t core, uint64_t mcc) {
   struct out *out = &outs[core][mcc];
   uint64_t count = out->waiting, first = out->sent;
@@ -88,7 +88,7 @@ static void send_lines(uint64_t core, uint64_t mcc) {
   for (uint64_t i = 0; i < count; i++) nm_flush_now(line_of(core, mcc, first + i));
   out->sent += count;
   out->waiting = 0;
-  // The lines of the next ones are asked for meanwhile, for what is in all of a line is written before it leaves.
+  // Prefetches the lines of the next messages meanwhile: each line is overwritten completely before it is written back.
   for (uint64_t i = 0; i < BATCH; i++) nm_prefetch_far(line_of(core, mcc, out->sent + i));
 }
 
@@ -98,7 +98,7 @@ static struct message *next_message(uint64_t core, uint64_t mcc) {
   return &out->batch[out->waiting++];
 }
 
-// Tells a core of a node and some of its neighbours.
+// Sends a node and some of its neighbours to a core.
 static inline void tell(uint64_t core, uint64_t node, const uint32_t *neighbours, uint64_t count) {
   uint64_t mcc = node / BLOCK % mccs;
   if (way == REGISTERS) {
@@ -127,14 +127,14 @@ static void tell_all(uint64_t core, uint32_t what) {
 static void tell_nodes(uint64_t core) {
   for (uint64_t n = bounds[core]; n < bounds[core + 1]; n++) {
     uint64_t at = graph.first[n], end = graph.first[n + 1];
-    // Of each block at least one node is told of.
+    // Each block needs at least one message.
     if (at == end && n % BLOCK == 0) tell(core, n, NULL, 0);
     for (; at < end; at += NEIGHBOURS) tell(core, n, graph.neighbours + at, end - at < NEIGHBOURS ? end - at : NEIGHBOURS);
   }
   tell_all(core, ROUND_ENDS);
 }
 
-// Each sum by the host.
+// Sums of all nodes, by the host.
 static void add_up(uint64_t from, uint64_t to, uint64_t hints) {
   for (uint64_t n = from; n < to; n++) {
     float sum = 0;
@@ -146,7 +146,7 @@ static void add_up(uint64_t from, uint64_t to, uint64_t hints) {
   }
 }
 
-// What each node gives to each of its neighbours.
+// Contribution of each node to each of its neighbours.
 static void contribute(uint64_t from, uint64_t to) {
   float least = (1 - DAMPING) / graph.nodes;
   for (uint64_t n = from; n < to; n++) {
@@ -157,13 +157,13 @@ static void contribute(uint64_t from, uint64_t to) {
 
 static int beside(void) { return way == LINES || way == REGISTERS; }
 
-// A core's part of all rounds.
+// One core's share of all rounds.
 static void work(void *argument) {
   uint64_t core = (uintptr_t)argument, from = bounds[core], to = bounds[core + 1], bytes = (to - from) * sizeof *sums;
   for (uint64_t round = 0; round < rounds; round++) {
     contribute(from, to);
     if (beside()) {
-      // Far memory gets contributions, and what the host has of sums will be old.
+      // Writes contributions back to far memory and drops copies of sums that are about to change.
       nm_flush_all(contributions + from, bytes);
       nm_flush_all(sums + from, bytes);
     }
@@ -197,12 +197,12 @@ static void begin_beside(void) {
     nm_give(mcc, sums, bytes);
     uint64_t arguments[4] = {(uintptr_t)contributions, (uintptr_t)sums, way == LINES ? cores : 0};
     require(nm_spawn(mcc, "pagerank", arguments) == 0, "a core does not start");
-    // Nothing of what the binary came by is in the host's caches.
+    // Drops the scratchpad lines of the binary from the host's caches.
     nm_flush_all(nm_line_of(mcc, 0), NM_BINARY);
   }
 }
 
-// All rounds in one way, and what it took of time, of the link, of far memory.
+// All rounds with one method; prints the time, and the traffic on the link and at far memory.
 static void measure(void) {
   struct nm_thread threads[PIPES];
   begin();
@@ -225,7 +225,7 @@ static void measure(void) {
     require(nm_wait(mcc, NULL) == NM_EXITED, "a core ends wrongly");
 }
 
-// Hints so far ahead as is best for the first edges.
+// Finds the best prefetch distance on the first edges.
 static void tune(void) {
   uint64_t least = UINT64_MAX, nodes = 0;
   while (nodes < graph.nodes && graph.first[nodes] < graph.edges / 32) nodes++;
@@ -238,7 +238,7 @@ static void tune(void) {
   }
 }
 
-// Whether the same rounds in double precision give these sums, but for rounding.
+// True if the same rounds in double precision give these sums up to rounding.
 static int are_near(const float *found) {
   double *before = malloc(graph.nodes * sizeof *before), *now = malloc(graph.nodes * sizeof *now), off = 0;
   require(before && now, "no memory");
@@ -257,7 +257,7 @@ static int are_near(const float *found) {
   return off < 1e-4;
 }
 
-// Parts of the nodes, in whole blocks, with as many edges each.
+// Partitions the nodes into whole blocks with equal numbers of edges.
 static void part(void) {
   for (uint64_t core = 0; core <= cores; core++) {
     uint64_t n = core ? bounds[core - 1] : 0;

@@ -1,6 +1,6 @@
-// Adds up contributions of neighbours, which are in far memory, for each node that messages tell of, and stores the sums there.
-// Called with where contributions and sums are, and how many pipes of lines bring messages; if there is none, words come by
-// registers.
+// Sums the contributions of neighbours, in far memory, for the node of each message, and stores the sums there.
+// Arguments: addresses of contributions and sums, and number of line pipes that deliver messages; 0: register
+// pipes.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/pagerank.h"
@@ -10,12 +10,12 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15), NM_GIVEN)
 
-// Lines to which contributions are fetched: those of one message while those of the one before are added up.
+// Lines to which contributions are fetched: those of one message while those of the previous one are summed.
 #define FETCHED FIRST_LINE(PIPES)
 
 static uint64_t contributions, sums;
 
-// Where messages come from, and the node whose sum is made; the block that it is in, its line, and when lines were stored.
+// A source of messages: the current node, its block, the block's line, and the times at which lines were stored.
 struct source {
   uint64_t pipe, first, received;
   uint64_t node, block, slot, since[SUM_LINES];
@@ -23,7 +23,7 @@ struct source {
   int ended;
 };
 
-// A message whose contributions are on their way.
+// A message whose contributions are being fetched.
 struct pending {
   struct source *source;
   const volatile uint32_t *neighbours;
@@ -49,7 +49,7 @@ static void store_block(struct source *source) {
   source->slot = (source->slot + 1) % SUM_LINES;
 }
 
-// Writes the sum of the node that is over, and begins with another one.
+// Writes the finished node's sum, and begins another node.
 static void turn_to(struct source *source, uint64_t node) {
   if (source->node != UINT64_MAX) scores_of(source)[source->node % BLOCK] = source->sum;
   source->node = node;
@@ -59,7 +59,7 @@ static void turn_to(struct source *source, uint64_t node) {
   store_block(source);
   source->block = block;
   if (block == UINT64_MAX) return;
-  // What was stored from this line before is in far memory.
+  // The earlier store of this line has completed.
   if (source->since[source->slot]) nm_stored_since(source->first + PIPE_LINES + source->slot, 1, source->since[source->slot]);
   for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
 }
@@ -72,7 +72,7 @@ static void add(const struct pending *message) {
   uint64_t left = message->count;
   const volatile uint64_t *stamp = nm_stamps(message->line) + 1;
   const volatile float *line = (const volatile float *)nm_words(message->line);
-  // Four are there before any is added, as a core that is in order waits for what it uses.
+  // Four are loaded before the first is added: the in-order core waits for each load that it uses.
   for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
     nm_stamped_since(stamp, 1, message->since);
     nm_stamped_since(stamp + 2, 1, message->since);
@@ -91,7 +91,7 @@ static void add(const struct pending *message) {
   source->sum = sum;
 }
 
-// The last sums of a round are in far memory.
+// Waits until the last sums of a round are in far memory.
 static void end_round(struct source *source) {
   turn_to(source, UINT64_MAX);
   for (uint64_t slot = 0; slot < SUM_LINES; slot++) {
@@ -100,7 +100,7 @@ static void end_round(struct source *source) {
   }
 }
 
-// The next message of a pipe, if it is there.
+// Next message of a line pipe, if one is available.
 static int next_line(struct source *source, struct pending *next) {
   const volatile struct message *message =
       (const volatile struct message *)nm_words(source->first + source->received % PIPE_LINES);
@@ -111,7 +111,7 @@ static int next_line(struct source *source, struct pending *next) {
   return 1;
 }
 
-// The next one of words, the same.
+// Next message of a register pipe, if one is available.
 static int next_words(struct source *source, struct pending *next) {
   static struct message messages[2];
   static uint64_t words, which;
@@ -129,7 +129,7 @@ static int next_words(struct source *source, struct pending *next) {
   return 1;
 }
 
-// Tells the host how many lines of a pipe are free again, of all that came.
+// Reports the number of freed lines of a pipe to the host.
 static void tell(const struct source *source, uint64_t taken) {
   *(volatile uint64_t *)nm_shared(TAKEN(source->pipe)) = taken;
 }
@@ -155,7 +155,7 @@ int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
     }
     if (before.source && (found || i + 1 == all)) {
       add(&before);
-      // Its line is free only now, and so are those before.
+      // Its line, and all earlier ones, are free only now.
       if (pipes) tell(before.source, before.source->received - (before.source == source && found));
       before.source = 0;
     }

@@ -1,41 +1,41 @@
-// What the two sides of PageRank send each other.
+// Message formats between the two sides of PageRank.
 //
-// Nodes are dealt to cores beside far memory in blocks whose scores are a line, so that each line has one writer. A message has a
-// node and some of its neighbours, whose contributions the core adds up; a node without room for all of them has several, one
-// behind the other.
+// Nodes are assigned to near-memory cores in blocks whose scores fill a line, so that each line has one writer. A message has a
+// node and some of its neighbours, whose contributions the core sums; a node with more neighbours has several consecutive
+// messages.
 
 #ifndef NEARMEMORY_PAGERANK_H
 #define NEARMEMORY_PAGERANK_H
 
 #include <stdint.h>
 
-// Nodes of a block, and neighbours of a message, both as many as a line has numbers of 32 bits, less those of its head.
+// Nodes of a block, and neighbours of a message: the 32-bit numbers that fit into a line, minus those of the header.
 #define BLOCK 32
 #define NEIGHBOURS 30
 
-// Each core of the host has a pipe of lines to each core beside far memory: so many lines, those behind them for the scores of
-// blocks on their way to far memory, and two registers of which the first one tells how many lines were taken.
+// Each core of the host has a line pipe to each near-memory core: its lines, then lines for the scores of
+// blocks on their way to far memory, and two registers, of which the first holds the number of taken lines.
 #define PIPE_LINES 32
 #define SUM_LINES 4
 #define PIPES 4
 #define FIRST_LINE(pipe) ((pipe) * (PIPE_LINES + SUM_LINES))
 #define TAKEN(pipe) (2 * (pipe))
-// The other registers carry words to the core, as many of its pipes as come from one core of the host.
+// The other registers deliver words to the core; each host core has as many register pipes.
 #define WORDS_FIRST PIPES
 #define WORDS 11
-// And one tells that a round is over.
+// Register that reports the end of a round.
 #define DONE 15
 
-// A message fills a whole line. Its mark is written last, and says with its number since the beginning, from one on, how many
-// neighbours it has, so that a line that was evicted half written is none.
+// A message fills a line. Its mark is written last and has its sequence number, from one on, and the number of
+// neighbours, so that a partially written line is not taken for a message.
 struct message {
   uint32_t node, neighbours[NEIGHBOURS], mark;
 };
-// What is no node: the end of a round, and of the program.
+// Not a node: end of a round, and of the program.
 #define ROUND_ENDS UINT32_MAX
 #define ALL_ENDS (UINT32_MAX - 1)
 #define MARK(number, count) ((uint32_t)(number) << 8 | (uint32_t)(count))
 
-// By registers a message is a word with the node and how many neighbours it has, then words with two of them each.
+// In register pipes a message is a word with the node and the number of neighbours, then words with two neighbours each.
 
 #endif

@@ -1,5 +1,5 @@
-// Sends words to a core beside far memory, by a pipe of so many lines or by so many register pipes, of one thread or of four; and
-// words there and back, one at a time. Called with the lines, how many words are sent, and the threads, if there are four.
+// Sends words to a near-memory core, by a line pipe or by register pipes, from one thread or from four; and
+// round trips of single words. Arguments: lines or registers, number of words, and number of threads if four.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -7,7 +7,7 @@
 enum { LINES, REGISTERS, LINE_BACK, REGISTER_BACK };
 
 #define REGISTER_PIPES 15
-// Words that are sent at once.
+// Words sent together.
 #define BATCH (64 * NM_WORDS)
 #define SCRATCHPAD 512
 
@@ -22,13 +22,13 @@ static uint64_t answer(void) {
   return word;
 }
 
-// What each thread sends: so many words by so many lines or registers of its own.
+// Words of each thread, and its lines or registers.
 static uint64_t lines, words, batch[BATCH];
 
 static void by_lines(uint64_t thread) {
   struct nm_sender out = nm_sender(nm_pipe_of(0, thread * (lines + 1)), lines);
   for (uint64_t sent = 0; sent < words;) {
-    // Batches begin with a line, and so does what is left of one.
+    // Each batch, and the rest, begins with a new line.
     uint64_t left = words - sent, more = BATCH - sent % BATCH;
     sent += nm_send_some(&out, batch + sent % BATCH, left < more ? left : more);
   }
@@ -45,7 +45,7 @@ static void by_registers(uint64_t thread) {
   nm_end_words(nm_registers_of(0, first + words % lines));
 }
 
-// From the first word to the sum, which the core makes of each word or of the first one of each line: lines are full but for the last.
+// From the first word to the sum, which the core computes of each word or of each line's first word: all lines but the last are full.
 static void measure(int kind, uint64_t threads, const char *who) {
   void (*send)(uint64_t) = kind == LINES ? by_lines : by_registers;
   uint64_t expected = 0, each = kind == LINES ? NM_WORDS : 1;

@@ -1,5 +1,5 @@
-// Adds up the first word of each line of some pipes, or each word of some register pipes, until their ends; or sends back what comes.
-// Called with which of it, how many lines or registers each thread of the host has, and how many threads there are.
+// Sums the first word of each line of line pipes, or each word of register pipes, until their ends; or returns the received words.
+// Arguments: mode, lines or registers of each thread of the host, and number of threads.
 
 #include "nearmemory/channel.h"
 
@@ -13,7 +13,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
 
 enum { LINES, REGISTERS, LINE_BACK, REGISTER_BACK };
 
-// Pipes take turns, each as long as it has lines.
+// Round-robin over pipes; each is served as long as it has lines.
 static uint64_t of_lines(uint64_t lines, uint64_t threads) {
   struct nm_receiver in[THREADS];
   uint64_t words[NM_WORDS], sum = 0;
@@ -21,7 +21,7 @@ static uint64_t of_lines(uint64_t lines, uint64_t threads) {
   for (uint64_t left = threads; left > 0;)
     for (uint64_t i = 0; i < threads; i++) {
       if (in[i].ended) continue;
-      // What is looked at for each line stays in registers meanwhile.
+      // A local copy keeps the receiver's fields in registers.
       struct nm_receiver one = in[i];
       while (nm_try_receive(&one, words) > 0) sum += words[0];
       in[i] = one;
@@ -30,7 +30,7 @@ static uint64_t of_lines(uint64_t lines, uint64_t threads) {
   return sum;
 }
 
-// Threads take turns, and so do the registers of each.
+// Round-robin over threads, and over the registers of each.
 static uint64_t of_registers(uint64_t registers, uint64_t threads) {
   uint64_t sum = 0, word = 0, at[THREADS] = {0}, ended[THREADS] = {0};
   for (uint64_t left = threads; left > 0;)

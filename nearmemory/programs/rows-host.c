@@ -1,6 +1,6 @@
-// A table of accounts in far memory, each a row of so many bytes with a number and a balance: adds up the balances, or selects the
-// rows below a balance, by the host in its own memory and in far memory, with hints and without, with hints by four cores, and by a
-// core beside far memory. Called with the bytes of the table and those of a row, and, to select, with how many of a thousand rows.
+// A table of accounts in far memory, whose rows have a number and a balance: sums the balances, or selects the
+// rows below a balance, by the host in its own memory and in far memory, with and without prefetches, with prefetches by four cores,
+// and by a near-memory core. Arguments: bytes of the table, bytes of a row, and, for a selection, selected rows per 1,000.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -19,7 +19,7 @@ static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
 static uint32_t *filled(uint64_t bytes, int far) {
   uint64_t *table = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
   require(table != NULL, "no memory");
-  // What fills a row up is told by its number, too.
+  // The row's padding also follows from its number.
   for (uint64_t row = 0; row < rows; row++) {
     uint64_t *at = table + row * (width / 8);
     at[0] = word(row);
@@ -29,7 +29,7 @@ static uint32_t *filled(uint64_t bytes, int far) {
   return (uint32_t *)table;
 }
 
-// The balances below a limit, added up, of these rows. Of eight rows all are loaded before any is used.
+// Sum of the balances below a limit in a range of rows. Eight rows are loaded before any is used.
 static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t ahead, uint64_t *count) {
   uint64_t sum = 0, found = 0, hinted = ahead * NM_LINE / 4, step = width / 4;
   for (uint64_t row = from; row < to; row += 8) {
@@ -50,7 +50,7 @@ static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t 
   return sum;
 }
 
-// What must come out.
+// Expected results.
 static uint64_t expected, selected, limit = BALANCES;
 
 static void by_host(const uint32_t *table, uint64_t ahead, const char *who) {
@@ -60,7 +60,7 @@ static void by_host(const uint32_t *table, uint64_t ahead, const char *who) {
   took(who, found);
 }
 
-// What each of several cores has found; in lines of their own.
+// Result of each core, in lines of their own.
 static struct {
   uint64_t sum, count;
 } __attribute__((aligned(NM_LINE))) parts[CORES];
@@ -70,7 +70,7 @@ static struct {
 static const uint32_t *shared;
 
 static void work(uint64_t core) {
-  // Parts begin with whole rows of eight.
+  // Parts begin with whole groups of eight rows.
   uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
   parts[core].sum = add(shared, from, to, limit, AHEAD / CORES, &parts[core].count);
 }
@@ -130,7 +130,7 @@ static void streamed(uint64_t table, uint64_t lines) {
     volatile uint64_t *line = nm_stream_take(&in);
     uint64_t first = line[0];
     if ((uint32_t)first == UINT32_MAX) break;
-    // Each word of a row is looked at: those of which it is filled up are what its number says, or this is not 0.
+    // Verifies each word of a row; the padding must match the row's number, otherwise the result is not 0.
     uint32_t row = first;
     for (uint64_t i = 1; i < 16; i++) words |= line[i] ^ (row ^ i << 32);
     sum += first >> 32;

@@ -1,5 +1,5 @@
-// Adds up a column of a table in far memory, or selects rows of it, which are copied there or streamed to the host. A request is
-// five words of a register pipe: what to do, the table, its lines, and two more; the answer is one word of another one.
+// Sums a column of a table in far memory, or selects rows of it, which are copied there or streamed to the host. A request is
+// five words of a register pipe: the operation, the table, its lines, and two more; the answer is one word of another one.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/stream.h"
@@ -8,8 +8,8 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
 enum { SUM, COPY, STREAM };
 
-// Lines that are fetched at once, in so many places, one behind the other: all but one are under way while that one is read.
-#define PART 64 // as many as a mask has bits
+// Lines of a fetch, and number of buffers: all fetches but one are outstanding while the remaining buffer is read.
+#define PART 64 // one per bit of a mask
 #define PARTS 4
 #define FIRST_OF_STREAM 400
 
@@ -30,7 +30,7 @@ static struct table begin(uint64_t far, uint64_t lines) {
   return table;
 }
 
-// The first line of the next part, which is there. What is in the one before is not needed any more.
+// Returns the first line of the next part, after its arrival, and releases the previous part.
 static uint64_t next(struct table *table) {
   uint64_t place = table->used++ % PARTS;
   ask(table);
@@ -38,7 +38,7 @@ static uint64_t next(struct table *table) {
   return place * PART;
 }
 
-// Adds up the balances of rows. Eight are loaded before any is used, as a core that is in order waits for what it uses.
+// Sums the balances of rows. Eight are loaded before any is used, because the in-order core waits for each load that it uses.
 static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_t width) {
   const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line) + 1;
   uint64_t sum = 0;
@@ -68,7 +68,7 @@ static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
   return all;
 }
 
-// Which lines of a part are rows with less than this balance, a bit for each. Eight are loaded before any is used.
+// Bit mask of a part's rows with less than this balance. Eight are loaded before any is used.
 static uint64_t selects(uint64_t line, uint64_t below) {
   uint64_t selected = 0;
   for (uint64_t i = 0; i < PART; i += 8) {
@@ -82,19 +82,19 @@ static uint64_t selects(uint64_t line, uint64_t below) {
   return selected;
 }
 
-// Waits until the rows of a part are stored that a mask selects.
+// Waits until the rows selected by a mask have been stored.
 static void await(uint64_t place, uint64_t selected, uint64_t since) {
   if (selected == UINT64_MAX) return nm_stored_since(place * PART, PART, since);
   for (uint64_t line = place * PART; selected != 0; line++, selected >>= 1)
     if (selected & 1) nm_stored_since(line, 1, since);
 }
 
-// Copies rows of a line each to far memory, those that lie one behind the other by one transfer, and says how many.
+// Copies one-line rows to far memory, consecutive ones by one transfer, and returns their number.
 static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
   struct table table = begin(far, lines);
   uint64_t all = 0, stored[PARTS] = {0}, any[PARTS] = {0};
   while (table.used < table.parts) {
-    // The part that is fetched next takes the place of one that may be stored still.
+    // The next fetch overwrites a part whose stores may be outstanding.
     uint64_t place = table.fetched % PARTS;
     await(place, any[place], stored[place]);
     any[place] = 0;
@@ -117,7 +117,7 @@ static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) 
   return all;
 }
 
-// Sends the same rows to the host; behind them one whose number no row has.
+// Streams the same rows to the host, followed by a row with an invalid number.
 static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_stream *out) {
   struct table table = begin(far, lines);
   uint64_t all = 0;

@@ -1,4 +1,4 @@
-// Starts a program on a core, so many times: with the core looking through it first, and without.
+// Starts a program on a core repeatedly: with the core verifying it first, and without.
 
 #include "nearmemory/programs/bench.h"
 

@@ -1,4 +1,4 @@
-// Does nothing, and is as long as the compiler is told to make it by PAD: bytes of data that nothing reads.
+// An empty program padded with PAD bytes of unused data, a macro of the compiler's command line.
 
 #include "nearmemory/channel.h"
 

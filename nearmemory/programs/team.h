@@ -1,4 +1,4 @@
-// Several cores of the host that do a piece of work together, each a part of it.
+// A team of host cores that share a piece of work.
 
 #ifndef NEARMEMORY_TEAM_H
 #define NEARMEMORY_TEAM_H
@@ -11,7 +11,7 @@
 static struct {
   struct nm_thread threads[CORES];
   struct nm_barrier barrier;
-  // What each does next; nothing if that was all.
+  // Next function to run; NULL ends the team.
   void (*work)(uint64_t core);
 } team;
 
@@ -25,14 +25,14 @@ static void team_member(void *core) {
   }
 }
 
-// Lets them begin to wait for work. While they do, they look for it again and again.
+// Starts the team's cores, which poll for work.
 static void team_begin(void) {
   team.barrier = (struct nm_barrier){.cores = CORES};
   for (uint64_t i = 1; i < CORES; i++)
     require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0, "the host has not so many cores");
 }
 
-// How long all of them take for their parts.
+// Duration of the work of all cores.
 static uint64_t team_works(void (*work)(uint64_t core)) {
   uint64_t start = cycles();
   team.work = work;

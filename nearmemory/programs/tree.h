@@ -1,7 +1,7 @@
-// Trees of the benchmark "unbalanced tree search" (UTS), whose nodes are told by the hash SHA-1 (FIPS 180): a node's state is that of
-// its parent and its number among its children, hashed; how many children it has follows from the state.
+// Trees of the benchmark "unbalanced tree search" (UTS), whose nodes are defined by the hash SHA-1 (FIPS 180): a node's state is the
+// hash of its parent's state and its number among the siblings; its number of children follows from the state.
 //
-// Any C compiler takes this, so that the numbers of nodes that are published of trees are compared with those that it makes.
+// Compiles with any C compiler, so that its numbers of nodes can be compared with the published ones.
 
 #ifndef NEARMEMORY_TREE_H
 #define NEARMEMORY_TREE_H
@@ -13,8 +13,8 @@
 #define TREE_STATE 20
 
 struct tree {
-  // Geometric ones have so many children on average, `branching`, as the depth and `shape` say, down to `depth`; binomial ones so
-  // many at the root, and all others `children` of them, or none, so that they have some with probability `some`.
+  // Geometric trees: `branching` children on average at the root, varying with the depth by `shape`, down to `depth`. Binomial trees:
+  // `branching` children at the root; every other node has `children` children with probability `some`, otherwise none.
   enum { TREE_BINOMIAL, TREE_GEOMETRIC } type;
   enum { TREE_LINEAR, TREE_EXPONENTIAL, TREE_CYCLIC, TREE_FIXED } shape;
   int depth;
@@ -23,12 +23,12 @@ struct tree {
   uint32_t seed;
 };
 
-// No node of a geometric tree has more children.
+// Maximum number of children in a geometric tree.
 #define TREE_MOST 100
 
 static inline uint32_t tree_turned(uint32_t word, int by) { return word << by | word >> (32 - by); }
 
-// SHA-1 of less than 56 bytes, which are one block.
+// SHA-1 of less than 56 bytes, i.e. one block.
 static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_STATE]) {
   uint32_t words[80], h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   uint8_t block[64] = {0};
@@ -53,7 +53,7 @@ static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_S
     for (int j = 0; j < 4; j++) hash[i * 4 + j] = h[i] >> (24 - 8 * j);
 }
 
-// A state and a number, hashed.
+// Hash of a state and a child number.
 static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t number, uint8_t child[TREE_STATE]) {
   uint8_t bytes[TREE_STATE + 4];
   memcpy(bytes, state, TREE_STATE);
@@ -67,7 +67,7 @@ static void tree_root(const struct tree *tree, uint8_t state[TREE_STATE]) {
   tree_hash(bytes, sizeof bytes, state);
 }
 
-// A number of a state, from 0 to below 1.
+// A state's random number in [0, 1).
 static double tree_share(const uint8_t state[TREE_STATE]) {
   uint32_t word = (uint32_t)state[16] << 24 | state[17] << 16 | state[18] << 8 | state[19];
   return (word & 0x7fffffff) / 2147483648.0;
@@ -84,7 +84,7 @@ static double tree_branching(const struct tree *tree, int depth) {
   }
 }
 
-// How many children a node has.
+// Number of children of a node.
 static int tree_children(const struct tree *tree, const uint8_t state[TREE_STATE], int depth) {
   double share = tree_share(state);
   if (tree->type == TREE_BINOMIAL) {

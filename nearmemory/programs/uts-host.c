@@ -1,6 +1,6 @@
-// Searches an unbalanced tree: by the host in its own memory, in far memory, there with many nodes hinted at before they are read, the
-// same by four cores, and by one and four cores beside far memory. The tree is made before. Called with what `struct tree` has,
-// with `some` in millionths, and with the most nodes, after which none has children any more.
+// Searches an unbalanced tree: by the host in its own memory, in far memory, there with many nodes prefetched, the
+// same by four cores, and by one and four near-memory cores. The tree is built beforehand. Arguments: the fields of `struct tree`,
+// with `some` in millionths, and the maximum number of nodes, beyond which nodes have no children.
 
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/bench.h"
@@ -10,7 +10,7 @@
 #define CORES 4
 #define MCCS 4
 #define STACK 65536
-// Parts of the tree that cores of the host take from each other.
+// Parts of the tree that cores of the host pass to each other.
 #define POOL 4096
 #define MOST_AHEAD 64
 
@@ -20,7 +20,7 @@ struct found {
 
 static struct found expected;
 
-// Makes the tree, each node before its children, which are one behind the other.
+// Builds the tree; each node precedes its children, which are consecutive.
 static struct node *grown(const struct tree *tree, uint64_t most) {
   struct node *nodes = aligned_alloc(NM_LINE, (most + (1 << RANGE_BITS)) * sizeof *nodes);
   require(nodes != NULL, "no memory for so many nodes");
@@ -44,7 +44,7 @@ static struct node *grown(const struct tree *tree, uint64_t most) {
   return nodes;
 }
 
-// A part of a search: what is to be searched, and the nodes that were hinted at and are not read yet.
+// One core's search: nodes still to be searched, and prefetched nodes not yet read.
 struct search {
   const struct node *tree;
   uint64_t ahead, height, asked, read, pending[MOST_AHEAD];
@@ -52,7 +52,7 @@ struct search {
   struct found found;
 };
 
-// Reads a node, whose children are to be searched then.
+// Reads a node and adds its children to the search.
 static inline void visit(struct search *search, uint64_t which) {
   const volatile struct node *node = &search->tree[which];
   uint64_t first = node->first, children = node->children, depth = node->depth;
@@ -73,7 +73,7 @@ static inline uint64_t pop(struct search *search) {
   return first;
 }
 
-// One node, of those hinted at the one that has been for longest. Whether there was any.
+// Processes the oldest prefetched node. Returns 0 if there was none.
 static inline int step(struct search *search) {
   if (search->ahead == 0) {
     if (search->height == 0) return 0;
@@ -92,7 +92,7 @@ static inline int step(struct search *search) {
 
 static struct search searches[CORES];
 
-// What all cores of the host may take of, under a lock, and how many of them have something to do.
+// Shared pool of work, with its lock and the number of busy cores.
 static struct {
   uint64_t lock, height, busy, ranges[POOL];
 } pool;
@@ -103,7 +103,7 @@ static void take_lock(void) {
 
 static void leave_lock(void) { __atomic_store_n(&pool.lock, 0, __ATOMIC_RELEASE); }
 
-// Gives others the oldest part of what is to be searched, which leads to most.
+// Moves the oldest part of the remaining work, usually the largest subtree, to the pool.
 static void share(struct search *search) {
   if (search->height < 2 || __atomic_load_n(&pool.height, __ATOMIC_RELAXED) >= CORES) return;
   take_lock();
@@ -169,7 +169,7 @@ static void by_host(const struct node *tree, uint64_t ahead, uint64_t cores, con
   took(who, found);
 }
 
-// By so many cores beside far memory, from the first word to the last one.
+// By several near-memory cores, from the first word to the last one.
 static void by_cores(struct node *tree, uint64_t cores, const char *who) {
   struct found all = {0};
   uint64_t start = cycles(), words[3];
@@ -177,7 +177,7 @@ static void by_cores(struct node *tree, uint64_t cores, const char *who) {
     nm_give(i, tree, expected.nodes * sizeof *tree);
     uint64_t arguments[4] = {(uintptr_t)tree, cores, i};
     require(nm_spawn(i, "uts", arguments) == 0, "a core does not start");
-    // The first one, which has the root, is the last one that starts.
+    // The first core, which has the root, starts last.
     if (i == 0) start = cycles();
   }
   for (uint64_t i = 0; i < cores; i++) {
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
   by_host(local, 0, 1, "local");
   by_host(far, 0, 1, "far");
   nm_flush_all(far, bytes);
-  // The most that is waited for at once.
+  // The maximum number of outstanding prefetches.
   by_host(far, MOST_AHEAD, 1, "far with hints");
   nm_flush_all(far, bytes);
   if (nm_cores() >= CORES) by_host(far, MOST_AHEAD / CORES, CORES, "far with hints, 4 cores");

@@ -1,24 +1,24 @@
-// Searches a tree in far memory, alone or with others, of whom those that have nothing to do ask for nodes: counts nodes and leaves,
-// and finds out how deep it is. Called with where the nodes are, how many cores search, and which of these this one is: the first
-// one begins at the root. A register pipe takes the three numbers.
+// Searches a tree in far memory, alone or with other cores; idle cores request nodes from the others. Counts nodes and leaves,
+// and determines the depth. Arguments: address of the nodes, number of cores, and number of this core; the first
+// core begins at the root. A register pipe returns the three numbers.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/uts.h"
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIFO(3), NM_GIVEN)
 
-// Reads of nodes that are under way at once, each to a line of its own.
+// Maximum outstanding reads of nodes, each to a line of its own.
 #define READS 8
-// Ranges of siblings that are to be searched: as many as the tree is deep, and some more.
+// Ranges of siblings to be searched: the depth of the tree, with a margin.
 #define STACK 8192
-// Nodes that are searched between two looks at what one of the others asks.
+// Nodes searched between two checks for requests of one other core.
 #define LOOKS 8
 
-// The oldest range, which leads to most nodes, is at `bottom`; the newest one below `top`.
+// The oldest range, usually the largest subtree, is at `bottom`; the newest one below `top`.
 static uint64_t stack[STACK], bottom, top;
 static uint64_t far, cores, own, credit, nodes, leaves, deepest;
 
-// Makes room behind what is oldest: whether there is any.
+// Compacts the stack to make room at its end; returns whether there is any.
 static __attribute__((noinline)) int make_room(void) {
   if (bottom == 0) return 0;
   for (uint64_t i = bottom; i < top; i++) stack[i - bottom] = stack[i];
@@ -34,7 +34,7 @@ static inline int push(uint64_t first, uint64_t count) {
   return 1;
 }
 
-// The first node of the newest range, which its siblings are left of.
+// Takes the first node of the newest range; its siblings stay.
 static inline uint64_t pop(void) {
   uint64_t *newest = &stack[top - 1], range = *newest;
   if (RANGE_COUNT(range) > 1)
@@ -44,11 +44,11 @@ static inline uint64_t pop(void) {
   return RANGE_FIRST(range);
 }
 
-// Who has asked for nodes and was given none so far, and whom this core has asked, a bit for each.
+// Cores with unanswered requests for nodes, and cores that this core has sent requests to, as bit masks.
 static uint64_t owed, asked;
 
-// Gives the oldest range, or half of it if there is no other, to one of those who ask, with a thirty-second of the credit. What would
-// leave nothing here is not given.
+// Sends the oldest range, or half of the only one, to a requesting core, with a thirty-second of the credit. Sends nothing if
+// no node would be left here.
 static __attribute__((noinline)) void give(void) {
   uint64_t range = stack[bottom], count = RANGE_COUNT(range);
   if (top == bottom || credit < 2 || (top - bottom == 1 && count == 1)) return;
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void give(void) {
   nm_fifo_send(other, WORK(power, RANGE(RANGE_FIRST(range), count)));
 }
 
-// Takes what one of the others has sent, all of them in turns: whether the search is over.
+// Receives messages of one other core, round-robin; returns whether the search is over.
 static __attribute__((noinline)) int look(void) {
   static uint64_t other;
   do
@@ -86,7 +86,7 @@ static __attribute__((noinline)) int look(void) {
   return 0;
 }
 
-// Has nothing to do: asks the others and gives credit back, or, where it comes together, says to them that all is done. Whether it is.
+// Idle: requests nodes from the others and returns credit, or, with all the credit, announces the end. Returns whether it is over.
 static __attribute__((noinline)) int rest(void) {
   if (own == 0 && credit == CREDIT) {
     for (uint64_t other = 1; other < cores; other++) nm_fifo_send(other, OVER);
@@ -103,7 +103,7 @@ static __attribute__((noinline)) int rest(void) {
   return look();
 }
 
-// All of it, or -1 if the tree is too deep.
+// The whole search: 0, or -1 if the tree is too deep.
 static int search(void) {
   uint64_t begun = 0, read = 0, looks = LOOKS, before[READS];
   for (;;) {

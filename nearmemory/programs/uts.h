@@ -1,29 +1,29 @@
-// What both sides of the search of a tree know: how it lies in far memory, and what is sent between cores that search it.
+// Definitions shared by both sides of the tree search: layout in far memory, and messages between the cores that search it.
 
 #ifndef NEARMEMORY_UTS_H
 #define NEARMEMORY_UTS_H
 
 #include <stdint.h>
 
-// A node is a line. Its children are lines one behind the other.
+// A node is a line. Its children are consecutive lines.
 struct node {
   uint64_t first;
   uint32_t children, depth;
   uint8_t state[20];
 } __attribute__((aligned(128)));
 
-// Nodes to be searched, one behind the other: where the first one is among all, and how many there are.
+// A range of consecutive nodes to be searched: number of the first one, and their count.
 #define RANGE_BITS 12
 #define RANGE(first, count) ((uint64_t)(first) << RANGE_BITS | (count))
 #define RANGE_FIRST(range) ((range) >> RANGE_BITS)
 #define RANGE_COUNT(range) ((range) & ((1 << RANGE_BITS) - 1))
 
-// A core that has nothing to do asks all others for nodes, each of whom remembers that until it has some to give. Credit says when
-// all is done: who begins has all of it, nodes that are given take a part along, and who has nothing to do gives its own back. The
-// search is over when who has begun has all of it again and nothing to do.
+// An idle core requests nodes from all others, which record the request until they have some to give. Credit detects
+// termination: the first core begins with all of it, given nodes carry a part, and an idle core returns its own. The
+// search is over when the first core is idle and has all of the credit again.
 //
-// A word to another core is a range with a part of the credit, two to the power of its upper bits; or, with its highest bit, credit
-// that comes back; without credit, it is over; or, with the bit below, a question for nodes.
+// A word to another core is a range with a part of the credit, encoded as its base-two logarithm in the upper bits; or, with the highest
+// bit, returned credit; the same without credit means the end; or, with the bit below, a request for nodes.
 #define CREDIT ((uint64_t)1 << 61)
 #define WORK_BITS 56
 #define WORK(power, range) ((uint64_t)(power) << WORK_BITS | (range))
