@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-rust test-command test-python bench soak site wheel lint clean
 
-# Python's files are used where they stand; what the compiled module holds is built.
+# Python's files are used in place; the sources of the compiled module are the prerequisites of a build.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
 	$(shell find crates platforms protocols experiments nearmemory tests/construction -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh' \
 	-o -path 'nearmemory/*' -type f)
@@ -22,18 +22,18 @@ setup: .venv/installed ## make .venv with the cohkit command and the Python pack
 demo: setup ## construct the ECI home, check it, show a counterexample of a broken variant, and run published figures
 	@tools/demo
 
-# Once all is built, three parts of the tests run beside each other: none of them keeps all processors busy.
+# After the build, three parts of the tests run in parallel: none of them uses all processors.
 test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked --no-run
 	@code=0; $(MAKE) --no-print-directory --jobs 3 --keep-going test-rust test-command test-python || code=$$?; tools/test_times; exit $$code
 
-# What tests start is told nothing of this make.
+# Do not pass this make's flags to builds that tests start.
 test-rust test-command test-python: export MAKEFLAGS :=
 
 test-rust:
 	@mkdir -p target; cargo test --workspace --exclude cohkit --locked --no-fail-fast 2>&1 | tee target/rust.log
 
-# What these say is shown when they are through, so that no two parts speak at once.
+# Their output is shown at the end, so that the parts' outputs are not mixed.
 test-command:
 	@mkdir -p target; code=0; cargo test --package cohkit --locked --no-fail-fast >target/command.log 2>&1 || code=$$?; cat target/command.log; exit $$code
 
@@ -47,7 +47,7 @@ bench: setup ## measure speed
 soak: ## run the long once-only figures and append them to records/
 	tools/soak
 
-# In an environment of its own: what zig brings is large, and only this needs it.
+# In a separate environment: zig is large, and only this target needs it.
 wheel: ## make a wheel for any Linux with glibc 2.28 or newer in out/wheels, the lines of its sources apart
 	@mkdir -p target/wheel-debug
 	python3 -m venv target/wheel-venv

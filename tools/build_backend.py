@@ -1,8 +1,8 @@
-"""The build backend of the Python package: maturin's, with the native command in the wheel besides.
+"""The build backend of the Python package: maturin's, with the native command added to the wheel.
 
-maturin builds either a module or a command. It builds the module here; the command is built first and laid where
-maturin takes a wheel's scripts from, so that both come from the same sources with the same profile. What a wheel holds
-is stripped; the lines of its sources, which profilers and backtraces ask for, lie apart in `target/wheel-debug`.
+maturin builds either a module or a command. It builds the module here; the command is built first and copied to the
+folder of the wheel's scripts, so that both have the same sources and profile. The binaries of a wheel are
+stripped; their debug information, which profilers and backtraces need, is in `target/wheel-debug`.
 """
 
 import argparse
@@ -38,14 +38,14 @@ __all__ = [
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "target" / "wheel" / "scripts"
 DEBUG = ROOT / "target" / "wheel-debug"
-# maturin wants the folder also when it is asked for no more than the metadata.
+# maturin requires the folder even if only the metadata is requested.
 SCRIPTS.mkdir(parents=True, exist_ok=True)
 
 Settings = Mapping[str, Any] | None
 
 
 def build_options(settings: Settings, profile: str) -> argparse.Namespace:
-    """Return the options of maturin that apply to the command as well."""
+    """Return the options of maturin that also apply to the command."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--profile", default=profile)
     parser.add_argument("--target")
@@ -77,7 +77,7 @@ def lay_command(options: argparse.Namespace) -> None:
 
 
 def lighten(wheel: pathlib.Path) -> None:
-    """Take the lines of sources and the names of what is private out of a wheel's binaries, and keep them apart."""
+    """Move debug information and private symbols of a wheel's binaries to separate files."""
     shutil.rmtree(DEBUG, ignore_errors=True)
     DEBUG.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
