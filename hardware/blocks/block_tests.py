@@ -1,4 +1,4 @@
-"""What blocks of the RTL have to do, with traffic by chance: run by cocotb inside the simulator.
+"""Tests of the RTL's blocks with random traffic, run by cocotb inside the simulator.
 
 Each coroutine is for one top of blocks.sv; python/tests/test_blocks.py says which.
 """
@@ -16,7 +16,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 
 async def reset(dut: Any, inputs: list[str]) -> None:
-    """Starts the clock and resets the block, with all inputs low."""
+    """Start the clock and reset the block, with all inputs low."""
     for name in inputs:
         getattr(dut, name).value = 0
     dut.rst_ni.value = 0
@@ -29,14 +29,14 @@ async def reset(dut: Any, inputs: list[str]) -> None:
 
 @cocotb.test()
 async def stream(dut: Any) -> None:
-    """A queue or a spill register hands on everything once and in order, as fast as it is taken."""
+    """A queue or a spill register delivers each element once and in order, at the rate of the receiver."""
     chance = Random(1)
     await reset(dut, ["wr_valid_i", "wr_data_i", "rd_ready_i"])
     sent: deque[int] = deque()
     received = 0
     for often in (1.0, 0.5, 0.1):
         for _ in range(400):
-            # A word that was offered and not taken stays.
+            # An offered word stays until it is taken.
             if not dut.wr_valid_i.value or dut.wr_ready_o.value:
                 dut.wr_valid_i.value = int(chance.random() < 0.7)
                 dut.wr_data_i.value = chance.getrandbits(16)
@@ -66,7 +66,7 @@ async def stream(dut: Any) -> None:
 
 @cocotb.test()
 async def arbiter(dut: Any) -> None:
-    """An arbiter hands on all streams, each in order; while all are full none waits for more than all others."""
+    """An arbiter delivers all streams, each in order; a waiting stream is served within one round of the others."""
     chance = Random(2)
     size = len(dut.wr_valid_i)
     await reset(dut, ["wr_valid_i", "wr_data_i", "rd_ready_i"])
@@ -90,7 +90,7 @@ async def arbiter(dut: Any) -> None:
             left -= 1
             for i in range(size):
                 waited[i] = waited[i] + 1 if offered[i] and i != index else 0
-            # Groups of eight take turns, so that the second, of four, has places for eight.
+            # Groups of eight are served in turn, so the second group, of four, counts as eight.
             assert max(waited) <= 16
             offered[index] = False
         else:
@@ -102,14 +102,14 @@ async def arbiter(dut: Any) -> None:
 
 
 UNITS, PLACES, BEATS, SLICE = 4, 2, 2, 1
-# Of the events of the blocks' protocol, which right a request asks for: none, to read, to write.
+# Permission that a request asks for, by event of the blocks' protocol: none, read, write.
 RIGHTS = {0: 0, 1: 1, 2: 2}
-# Most cycles that memory takes, and how often its ports are ready.
+# Maximum memory latency in cycles, and probability that its ports are ready.
 WEATHER = [(1, 1.0), (30, 0.6), (200, 0.2)]
 
 
 def address(unit: int, line: int) -> int:
-    """Where a unit's line is in memory: slice, unit and line from the low end of its number, in lines of 32 bytes."""
+    """Return the address of a unit's line: slice, unit and line from the low end of its number, in lines of 32 bytes."""
     return (line << 3 | unit << 1 | SLICE) << 5
 
 
@@ -134,7 +134,7 @@ class Burst:
 
 @cocotb.test()
 async def reader(dut: Any) -> None:
-    """Lines are read for all units, whatever the order in which memory answers, beats of several reads interleaved."""
+    """Lines are read for all units, for any order of memory's answers, with interleaved beats of several reads."""
     chance = Random(3)
     inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "rd_en_i", "rd_unit_i", "rd_slot_i"]
     await reset(dut, [*inputs, "rd_beat_i", "ar_ready_i", "r_valid_i", "r_id_i", "r_data_i", "r_last_i"])
@@ -178,7 +178,7 @@ async def reader(dut: Any) -> None:
                     fetched.beat,
                 )
             await ReadOnly()
-            # The bytes that were asked for stay until others are.
+            # The requested bytes stay until the next request.
             if expected is not None:
                 assert int(dut.rd_data_o.value) == expected
             done = [[0] * PLACES for _ in range(UNITS)]
@@ -223,7 +223,7 @@ async def reader(dut: Any) -> None:
 
 @dataclass
 class Write:
-    """A write that a unit has asked for: where its bytes are, and what they are."""
+    """A write requested by a unit: the location of its bytes, and their values."""
 
     burst: Burst
     event: int
@@ -237,7 +237,7 @@ class Write:
 
 @cocotb.test()
 async def writer(dut: Any) -> None:
-    """Addresses and bytes of all units reach memory, each at its own pace, and units are told in memory's order."""
+    """Addresses and bytes of all units reach memory independently; units are notified in memory's order."""
     chance = Random(4)
     inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_right_i", "unit_circuit_i", "unit_bytes_i"]
     await reset(dut, [*inputs, "put_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
@@ -249,15 +249,15 @@ async def writer(dut: Any) -> None:
         slots = {(circuit, unit, slot) for circuit in range(2) for unit in range(UNITS) for slot in range(4)}
         unfreed: list[Write] = []
         spoilt: list[int] = []
-        addresses: deque[Write] = deque()  # taken from their units, AW not yet seen
-        data: deque[Write] = deque()  # the same of W
-        seen: dict[int, int] = {}  # how much of a write memory has seen: address and bytes
+        addresses: deque[Write] = deque()  # taken from their units, not yet seen on AW
+        data: deque[Write] = deque()  # the same for W
+        seen: dict[int, int] = {}  # parts of a write that memory has seen: address and bytes
         flying: list[Write] = []
         left, beat = 300, 0
         while left or loading or any(asked) or unfreed or addresses or data or flying:
             cycle += 1
             assert cycle < 200_000, "writes do not come to an end"
-            # Bytes come to a slot one beat a cycle; what was given back is overwritten at once.
+            # A slot receives one beat per cycle; a freed slot is overwritten at once.
             dut.put_i.value = 0
             if spoilt:
                 dut.put_i.value, dut.put_place_i.value = 1, spoilt.pop()
@@ -290,7 +290,7 @@ async def writer(dut: Any) -> None:
             dut.unit_slot_i.value = packed([write.burst.place if write else 0 for write in offered], 1)
             dut.unit_line_i.value = packed([write.burst.line if write else 0 for write in offered], 8)
             dut.unit_event_i.value = packed([write.event if write else 0 for write in offered], 6)
-            # The right that the remote keeps goes with the event.
+            # The permission that the remote keeps follows from the event.
             dut.unit_right_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
             dut.unit_circuit_i.value = packed([write.circuit if write else 0 for write in offered], 2)
             dut.unit_bytes_i.value = packed([write.slot if write else 0 for write in offered], 2)

@@ -1,6 +1,6 @@
 // A table in coherent memory. Both sides increment its rows, of one line each; this is the device's engine for one slice.
 //
-// It repeatedly increments a chosen share of the rows, in order: it takes a row from the remote with a locking operation,
+// The engine repeatedly increments a chosen share of the rows, in order: it takes a row from the remote with a locking operation,
 // reads its first word from memory, writes back the incremented word, and unlocks. Rows are the lines from 0, so a slice
 // has every second row. The engine has its own port to the memory that the home uses.
 

@@ -82,7 +82,7 @@ module behind #(
   output logic                          pin_unlock_ready_o,
   input  logic [home_pkg::LineWidth-1:0] pin_unlock_line_i,
 
-  // Of applications.
+  // Control of the applications.
   input  logic                          start_i,
   input  logic                          stop_i,
   output logic                          busy_o,

@@ -133,7 +133,7 @@ module dcs_reader #(
   always_ff @(posedge clk_i) begin
     seen_o  <= rst_ni && ends && fits;
     lost_q  <= rst_ni && ends && !fits;
-    // Of a read with too many beats, the first surplus one is reported.
+    // A read with too many beats is reported with its first surplus beat.
     wrong_o <= !rst_ni || !r_valid_i ? WrongNone : !in_flight ? WrongRead : fits || too_many ? WrongNone : WrongBurst;
   end
   always_ff @(posedge clk_i) begin

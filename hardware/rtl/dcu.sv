@@ -281,7 +281,7 @@ module dcu #(
   localparam int unsigned FromLocal   = FromUnlock + 1;
   localparam int unsigned FromEvict   = FromLocal + 1;
   localparam int unsigned Sources     = FromEvict + 1;
-  // Those that are messages.
+  // The sources that are messages.
   localparam logic [Sources-1:0] SourcesRx = Sources'((2 ** NumRx - 1) << FromRx);
 
   typedef enum logic [2:0] {

@@ -1,6 +1,6 @@
 // Two places that cut every path through a stream: valid, data and ready.
 //
-// The second place takes what arrives in the cycle in which the receiver stops being ready.
+// The second place takes the element that arrives in the cycle in which the receiver stops being ready.
 
 `include "assertions.svh"
 
