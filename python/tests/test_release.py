@@ -152,7 +152,7 @@ FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
     ("records", replace("records/speed.jsonl", "commit", "comit"), ":1: not a record with a commit"),
     ("tag", tag, "v1.2.3 exists; raise the version"),
     ("tests", replace(".ci/run", "echo running the tests", "exit 3"), ".ci/run: exit status 3"),
-    ("site", replace("Makefile", "@echo making the site", "false"), "make site: exit status 2"),
+    ("site", replace("Makefile", "@echo making the site", "false"), "make --no-print-directory site: exit status 2"),
 ]
 
 
