@@ -100,9 +100,9 @@ fn snoop_that_keeps_write_permission_exposes_stale_memory() {
         ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
         ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
         (
-            "  # One that meets a request",
+            "  # A snoop that meets a request",
             "  I | BISnpCur | send BIRspI | stay\n  E | BISnpCur | send BIRspE | stay\n  M | BISnpCur | send MemWrI | XI_B\n  \
-             IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpCur | send BIConflict | stay\n  # One that meets a request",
+             IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpCur | send BIConflict | stay\n  # A snoop that meets a request",
         ),
         (
             "MemRdCur if alone                          | send BISnpData",

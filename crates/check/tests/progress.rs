@@ -143,8 +143,8 @@ fn permanent_rejection_of_stores_violates_progress() {
         .replace("count), InvAck", "count), InvAck, Nack")
         .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
         .replace(
-            "  # The request in hand",
-            "  IM_AD | Nack | | I\n  SM_AD | Nack | | S\n  # The request in hand",
+            "  # The outstanding request",
+            "  IM_AD | Nack | | I\n  SM_AD | Nack | | S\n  # The outstanding request",
         )
         .replace("I S     | GetM  ", "I S     | GetM if count(sharers) > 3 ")
         .replace("M       | GetM  ", "M       | GetM if count(sharers) > 3 ")
