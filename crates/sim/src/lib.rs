@@ -29,7 +29,7 @@
 //!   I IV | Fetch      | send Nothing | stay
 //! }
 //! home { on Get(r) { ensure others(r) == I; grant r V with Data }
-//!        send_to_cache I with Fetch }
+//!        reach I with Fetch }
 //! system one { remotes 1; lines 1 }
 //! ";
 //! let protocol = text::parse(text).expect("the text is right");

@@ -31,12 +31,12 @@
 //! let miss = r#"{"agents": ["cache", "directory"], "at_rest": true, "steps": [
 //!   {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},
 //!   {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 1, "flight": 0}},
-//!   {"agent": 0, "visible": false, "action": {"kind": "check_next_state", "state": "IS_D"}},
+//!   {"agent": 0, "visible": false, "action": {"kind": "becomes", "state": "IS_D"}},
 //!   {"agent": 1, "visible": true, "action": {"kind": "receive", "message": "GetS", "from": 0, "flight": 0}},
 //!   {"agent": 1, "visible": true, "action": {"kind": "send", "message": "Data(acks=0)", "to": 0, "flight": 1}},
-//!   {"agent": 1, "visible": true, "action": {"kind": "check_next_state", "state": "S sharers={cache}"}},
+//!   {"agent": 1, "visible": true, "action": {"kind": "becomes", "state": "S sharers={cache}"}},
 //!   {"agent": 0, "visible": false, "action": {"kind": "receive", "message": "Data(acks=0)", "from": 1, "flight": 1}},
-//!   {"agent": 0, "visible": false, "action": {"kind": "check_next_state", "state": "S"}}
+//!   {"agent": 0, "visible": false, "action": {"kind": "becomes", "state": "S"}}
 //! ]}"#;
 //! let verdict = |text: &str| {
 //!     let trace = &traces(text).expect("the trace is JSON")[0];
