@@ -28,7 +28,9 @@ SECTIONS = (
     "protocol|use|space|line|channels|messages|remote|home|states|variables|system|remotes|lines|guarantee|order|bounds"
     "|invariant|goals|policy|accesses"
 )
-ACTIONS = "send|to|write|deferred|defer|read|stall|leave|unreachable|stay|if|done|lock|unlock|waits|reads|writes|dirty|holds"
+ACTIONS = (
+    "send|to|write|deferred|defer|read|stall|leave|unreachable|stay|if|done|lock|unlock|waits|reads|writes|dirty|holds"
+)
 
 
 class Coh(RegexLexer):
