@@ -10,7 +10,7 @@
 //! with their programs, all in time.
 //!
 //! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
-//! Of `cohkit_sim` it uses components that execute no controller.
+//! The crate uses only those components of `cohkit_sim` that execute no controller.
 //!
 //! ```
 //! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};

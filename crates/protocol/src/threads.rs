@@ -46,6 +46,7 @@ impl Accesses {
         let remote = &protocol.remote;
         let has = |access: Access| {
             let mut rights = (0..).zip(&remote.states);
+            // An atomic hits too, but without a row for it a store stands in its place.
             let hits = matches!(access, Access::Load | Access::Store)
                 && rights.any(|(at, s)| s.right >= access.needs() && states(StateId(at)));
             let mut rules = remote.rules.iter();

@@ -60,7 +60,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // Of several possible reasons, the one that applies is reported.
+    // The message names the reason that applies, not every possible one.
     for (case, at, why) in [
         ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, of which not all is what it was given of far memory"),
         ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, of which not all is what it was given of far memory"),

@@ -1,6 +1,6 @@
 //! Intervals of remotes with the same truth value of a condition, which is evaluated once per interval.
 //!
-//! Of several hundred remotes, most have the same values. Many slots are compared at a time.
+//! Most of several hundred remotes have the same values, so many slots are compared at a time.
 
 use super::members::WORD;
 use super::Run;

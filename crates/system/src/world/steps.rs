@@ -802,7 +802,8 @@ impl<D: Data> World<D> {
         acts: impl IntoIterator<Item = &'a Act>,
     ) -> Result<(), Wrong> {
         let (protocol, from) = (system.protocol, owner.number());
-        if protocol.networks.is_empty() {
+        let mut networks = protocol.networks.iter();
+        if networks.all(|network| network.capacity.is_none()) {
             return Ok(());
         }
         let mut network = self.network.clone();
