@@ -256,7 +256,7 @@ module dcs_ingress #(
   `NOTICE_OR(message_known, wrong_o != WrongNumber,
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
   `NOTICE_OR(length_right, wrong_o != WrongLength,
-    ("dcs: message %0d on circuit %0d has another number of beats than it should", header_q.message, Circuit))
+    ("dcs: message %0d on circuit %0d has a wrong number of beats", header_q.message, Circuit))
   `NOTICE_OR(remote_known, wrong_o != WrongRemote, ("dcs: there is no remote %0d", header_q.remote))
   `NOTICE_OR(line_of_slice, wrong_o != WrongLine || header_q.line[0] == 1'(Slice),
     ("dcs: line %0d belongs to the other slice", header_q.line))

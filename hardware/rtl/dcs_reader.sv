@@ -165,7 +165,7 @@ module dcs_reader #(
     end
   end
 
-  `NOTICE_OR(id_known, wrong_o != WrongRead, ("dcs: memory answered a read that is not under way"))
+  `NOTICE_OR(id_known, wrong_o != WrongRead, ("dcs: memory answered a read that is not in flight"))
   `NOTICE_OR(last_is_last, wrong_o != WrongBurst,
     ("dcs: memory answered a read with another number of beats than %0d", Beats))
 endmodule : dcs_reader

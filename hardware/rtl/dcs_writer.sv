@@ -225,7 +225,7 @@ module dcs_writer #(
     end
   end
 
-  `NOTICE_OR(id_known, wrong_o != WrongWrite, ("dcs: memory answered a write that is not under way"))
+  `NOTICE_OR(id_known, wrong_o != WrongWrite, ("dcs: memory answered a write that is not in flight"))
   `ASSERT_STABLE(stable_aw, aw_valid_o, aw_ready_i, {aw_id_o, aw_addr_o, aw_user_o})
   `ASSERT_STABLE(stable_w, w_valid_o, w_ready_i, {w_data_o, w_strb_o, w_last_o})
 endmodule : dcs_writer

@@ -1,6 +1,6 @@
 // The registers of a slice, and the places of its counters.
 //
-// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md says what each means. Do not edit.
+// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
 
 package registers_pkg;
   localparam int unsigned AddrWidth = 12;  // of AXI-Lite, in bytes; a register has 64 bits

@@ -35,8 +35,8 @@ _DESCRIPTION = """\
 Runs published tables and figures, and prints the published numbers beside ours.
 Each of ours was fitted to the published one, predicted blind, that is before it
 was seen, or made when it was known. Where the table says `kept` no published
-number is given: if there is one it is kept apart, so that ours is made without
-it, and --published joins it.
+number is shown: if there is one, it is in a separate file, so that ours is made without
+it; --published adds it.
 """
 
 _EXAMPLE = """\
@@ -46,11 +46,11 @@ Example:
 
 
 _REPORTS = """\
-Makes one page of HTML of a folder with results, to look through in a browser.
-It needs no network and no other file. The folder holds what check, table,
-reproduce, sim, play and litmus print with --json, each in a file that ends in
-.json; protocol texts (.coh), whose tables are shown; and folders of sweeps.
-Other files are left alone, and so, with a word, are texts that compose others.
+Makes one HTML page of a folder with results, to view in a browser.
+It needs no network and no other file. The folder contains outputs of check, table,
+reproduce, sim, play and litmus with --json, each in a file that ends in
+.json; protocol files (.coh), whose tables are shown; and folders of sweeps.
+Other files are ignored; specifications that compose others are reported and ignored.
 """
 
 _REPORTS_EXAMPLE = """\
@@ -60,9 +60,9 @@ Example:
 
 
 _HANDS = """\
-Shows a protocol in a browser of this machine: what may happen next in a system
-of it, to choose; what it leads to, as a chart and as states; and the way to
-what is nearest of all that is wrong. To load the page again reads the text
+Shows a protocol in a browser on this machine: the possible next steps of a
+system, to choose from; their result, as a chart and as states; and the path to
+the nearest violation. Reload the page to read the file
 again. Ctrl-C ends it.
 """
 
@@ -83,7 +83,7 @@ def _list(width: int | None = None) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cohkit",
-        description="What of the cohkit command is Python. `cohkit --help` of the native command tells the rest.",
+        description="Python part of the cohkit command. `cohkit --help` of the native command lists the rest.",
     )
     parser.add_argument("--version", action="version", version=f"cohkit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explore(
         commands.add_parser(
             "explore",
-            help="choose what happens next in a protocol",
+            help="explore a protocol step by step",
             description=_HANDS,
             epilog=_HANDS_EXAMPLE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         "--published",
         action=_Once,
         metavar="FILE.toml",
-        help="join further published numbers, in the form of published.toml",
+        help="add published numbers from a file in the format of published.toml",
     )
     reproduce.add_argument(
         "--sensitivity",
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         action=_Once,
         choices=FORMATS,
-        help="of plots: svg if not given; needs --out",
+        help="format of plots: svg if not given; needs --out",
     )
     reproduce.add_argument("--json", action="store_true", help="print the rows as JSON; without an experiment the list")
     reproduce.add_argument(
@@ -146,19 +146,19 @@ def _parser() -> argparse.ArgumentParser:
         action=_Once,
         metavar="N",
         type=_positive,
-        help="make simulations smaller, for a quick look: no more than so many accesses each, or what the output says "
-        "in their place; full size if not given",
+        help="make simulations smaller, for a quick look: at most N accesses each, or N of the unit in the output "
+        "instead; full size if not given",
     )
     reproduce.add_argument(
         "--threads",
         action=_Once,
         metavar="N",
         type=_positive,
-        help="simulations side by side, which the numbers do not depend on; as many as there are processors "
-        "if not given, and never more",
+        help="parallel simulations, without effect on the numbers; at most the number of processors, "
+        "which is the default",
     )
     reproduce.add_argument(
-        "--seed", action=_Once, metavar="N", type=_number, default=0, help="what everything random follows from"
+        "--seed", action=_Once, metavar="N", type=_number, default=0, help="random seed"
     )
     return parser
 
@@ -171,18 +171,18 @@ def _add_report(report: argparse.ArgumentParser) -> None:
 
 
 def _add_explore(explore: argparse.ArgumentParser) -> None:
-    explore.add_argument("protocol", metavar="FILE", help="the protocol text, or the name of one that ships")
-    explore.add_argument("--system", action=_Once, metavar="NAME", help="a system of the text; the first if not given")
+    explore.add_argument("protocol", metavar="FILE", help="the protocol file, or the name of a shipped protocol")
+    explore.add_argument("--system", action=_Once, metavar="NAME", help="a system of the file; the first if not given")
     explore.add_argument(
         "--remotes",
         action=_Once,
         metavar="N",
         type=_positive,
-        help="caching agents of a system of this size instead, to 8",
+        help="caching agents of a system of this size instead, at most 8",
     )
-    explore.add_argument("--lines", action=_Once, metavar="N", type=_positive, help="cache lines of it, to 4")
+    explore.add_argument("--lines", action=_Once, metavar="N", type=_positive, help="its cache lines, at most 4")
     explore.add_argument(
-        "--port", action=_Once, metavar="N", type=_number, default=8421, help="8421 if not given; 0 is one that is free"
+        "--port", action=_Once, metavar="N", type=_number, default=8421, help="8421 if not given; 0 chooses a free port"
     )
     explore.add_argument("--open", action="store_true", help="open it in the browser of this desktop")
 
@@ -201,7 +201,7 @@ class _Once(argparse.Action):
     ) -> None:
         """Store the value."""
         if self._given:
-            raise argparse.ArgumentError(self, "this cannot be given twice")
+            raise argparse.ArgumentError(self, "this option cannot be given twice")
         self._given = True
         setattr(namespace, self.dest, values)
 
@@ -215,7 +215,7 @@ def _number(text: str) -> int:
 def _positive(text: str) -> int:
     number = _number(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("this has to be at least 1")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
@@ -224,7 +224,7 @@ def _reproduce(options: argparse.Namespace, command: str) -> None:
         conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
         names, as_json = options.experiments, options.json
         if options.format and not options.out:
-            raise InputError("`--format` has no meaning without `--out`")
+            raise InputError("`--format` needs `--out`")
         form: Format = options.format or "svg"
         asked = ReproduceRequest(
             names, options.published, options.out, form, as_json, options.sensitivity, conditions, command
@@ -241,7 +241,7 @@ def _report(options: argparse.Namespace) -> None:
     out = options.out or str(Path(options.folder) / "report.html")
     write(Path(out), report(options.folder).encode())
     for name in omitted_compositions(Path(options.folder)):
-        sys.stderr.write(f"note: {name} composes other texts and has no tables; those of the texts it uses have\n")
+        sys.stderr.write(f"note: {name} is a composition and has no tables; the specifications it uses have\n")
     sys.stdout.write(f"report: {out}\n")
 
 

@@ -172,7 +172,7 @@ class AccessError(Error):
 
     def __init__(self, step: Step, write: bool, permits: Permission) -> None:  # noqa: FBT001 -- as the compiled half has it
         """Record the refused step, whether it was a write, and the permission of its page."""
-        super().__init__(f"{step} is refused: the page {'may only be read' if permits == 'read' else 'is not there'}")
+        super().__init__(f"{step} faults: the page {'may only be read' if permits == 'read' else 'is not there'}")
         self.step = step
         self.write = write
         self.permits = permits

@@ -66,7 +66,7 @@ def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | st
         result = result.decode()
     if isinstance(result, str):
         if "<svg" not in result[:2000]:
-            raise InputError("a text that is no SVG shows itself")
+            raise InputError("this text is not an SVG")
         return Display(result, f"an SVG of {len(result)} bytes")
     parts = list(_protocol(result) if isinstance(result, Protocol) else _parts(result))
     return Display("\n".join(part.html for part in parts), "\n".join(part.text for part in parts))
@@ -76,7 +76,7 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
     if not isinstance(result, Mapping):
         if not all_mappings(result):
             raise InputError(
-                f"{result!r} is nothing that can be shown: a result, a list of results, a protocol or an SVG can"
+                f"{result!r} cannot be displayed; expected a result, a list of results, a protocol or an SVG"
             )
         results = result
         if results and all("counterexample" in one for one in results):
@@ -167,7 +167,7 @@ def _simulation(result: Mapping[str, Any]) -> Iterator[Display]:
 def _table(rows: Sequence[Mapping[str, Any]]) -> Display:
     columns = list(dict.fromkeys(name for row in rows for name, value in row.items() if _fits(value)))
     if not columns:
-        raise InputError("there is nothing in it that can be shown")
+        raise InputError("it contains nothing to display")
     cells = [[_cell(row.get(name)) for name in columns] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
     text = "\n".join(

@@ -46,7 +46,7 @@ class Explorer:
 
         """
         if system is not None and (remotes, lines) != (None, None):
-            raise InputError("name a system of the text, or give `--remotes` and `--lines`; not both")
+            raise InputError("name a system of the specification, or give `--remotes` and `--lines`, not both")
         self._name, self._system = protocol, system
         self._size = None if remotes is lines is None else (remotes or 1, lines or 1)
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class Explorer:
 
         """
         if len(path) > _MAX_STEPS:
-            raise InputError(f"a way has at most {_MAX_STEPS} steps")
+            raise InputError(f"a path has at most {_MAX_STEPS} steps")
         view: dict[str, Any] = json.loads(call(self.protocol.file, self._of.view, list(path)))
         return view
 
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Respond with the page, a view, or the path to the nearest violation."""
         # Reject other host names, through which a foreign page could send requests (DNS rebinding).
         if self.headers.get("Host") not in self.hosts:
-            self._respond(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
+            self._respond(HTTPStatus.FORBIDDEN, "text/plain", "only browsers on this machine may connect\n")
             return
         address = urlsplit(self.path)
         answers: dict[str, Callable[[], tuple[str, str]]] = {
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.explorer.read()
         except (Error, OSError) as error:
             what = html.escape(str(error))
-            title = "the text is wrong" if isinstance(error, TextError) else "nothing to explore"
+            title = "the specification is invalid" if isinstance(error, TextError) else "nothing to explore"
             return "text/html", f"<!doctype html><title>{title}</title><pre>{what}</pre>"
         return "text/html", self.explorer.page()
 
@@ -151,7 +151,7 @@ def _parse_path(query: str) -> list[int]:
     words = [word for word in text.split(",") if word]
     # A longer number cannot be a choice.
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise InputError(f"a way is numbers of choices with commas between them, not `{text}`")
+        raise InputError(f"a path is a list of choice numbers separated by commas, not `{text}`")
     return [int(word) for word in words]
 
 
@@ -171,8 +171,8 @@ def server(explorer: Explorer, port: int) -> ThreadingHTTPServer:
         serving = _Server((HOST, port), Handler)
     except OSError as error:
         raise UnavailableError(
-            f"port {port} of {HOST} cannot be listened on: {error.strerror}; "
-            "`--port N` takes another, and 0 one that is free"
+            f"port {port} of {HOST} is not available: {error.strerror}; "
+            "choose another with `--port N`, or a free one with `--port 0`"
         ) from error
     Handler.hosts = {f"{name}:{serving.server_port}" for name in (HOST, "localhost")}
     return serving

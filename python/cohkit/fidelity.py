@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from cohkit.types import Result
 
 HEAD = """\
-# How near ours come to what is published
+# Accuracy relative to published results
 
 `cohkit reproduce` prints published numbers beside ours; here are all of them at once.
-This page is made by `python -m cohkit.fidelity`: *published* and *blind* stand in \
+This page is made by `python -m cohkit.fidelity`: *published* and *blind* are in \
 [`experiments/published.toml`](../experiments/published.toml), and *ours* was recorded at full size by commit \
 {commit}.
 
-How a number of ours came about is one of three:
+Each of our numbers has one of three origins:
 
 - *fitted*: quantities of a platform were chosen so that it comes out;
-- *predicted blind*: it was made, by commit 608afff, before anybody who worked on it had seen the published result; \
-this *blind* value never changes, whatever becomes of ours;
+- *predicted blind*: it was made, by commit 608afff, before anyone on the project had seen the published result; \
+this *blind* value never changes, even if ours does;
 - *known*: the published result could be seen when ours was made, but nothing was tuned to it.
 
-Errors are relative to what is published.
-Where that is an order or a bound, it stands in words, and the factor is ours divided by what it is compared with; \
-*holds* and *fails* say whether it is as published, as far as that can be judged.
+Errors are relative to the published value.
+A published order or bound is given in words, and the factor is ours divided by the value compared with; \
+*holds* and *fails* are the verdict on it, if one is possible.
 """
 
 BROKEN = """\
@@ -50,9 +50,9 @@ BROKEN = """\
 {broken}
 
 That the device asks for no more than 322 million lines in a second, one in each clock, is itself a published \
-definition of the machine, so 662 million is no mere error of a prediction but a fault of the model.
-Each of its two slices took a local operation in each clock, and nothing before them was limited.
-Since then one port of the device gives them to both, one in each clock (`device.issue`), and \
+definition of the machine, so 662 million is a fault of the model, not only an error of a prediction.
+Each of its two slices accepted a local operation in each clock, and nothing in front of the slices was limited.
+Now one port of the device issues them to both slices, one in each clock (`device.issue`), and \
 `cohkit reproduce cckit-table3` shows 322 million; the blind value stays as it is.
 """
 

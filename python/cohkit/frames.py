@@ -39,7 +39,7 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
 
     rows = results.get("rows", results.get("quantities", [results])) if hasattr(results, "get") else results
     if isinstance(rows, str) or not all_mappings(rows):
-        raise InputError("this is no result, nor a list of results, of which a frame could be made")
+        raise InputError("cannot make a frame: expected a result or a list of results")
     flat = [_flat(row) for row in rows]
     columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
     frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
@@ -61,7 +61,7 @@ def from_parquet(file: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(file)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{file}: this is no table: {error}") from None
+        raise InputError(f"{file}: this is not a table: {error}") from None
 
 
 def all_mappings(rows: object) -> bool:
@@ -74,7 +74,7 @@ def _polars() -> None:
         import polars  # noqa: F401, ICN001, PLC0415
     except ImportError as error:
         raise UnavailableError(
-            "frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
+            "frames need polars, which is not installed: `pip install 'cohkit[frames]'` adds it"
         ) from error
 
 

@@ -141,15 +141,15 @@ def _validate_numbers(options: Options) -> None:
 
 def _validate_runs(options: Options) -> None:
     if isinstance(options.get("kinds"), str):
-        raise InputError("`kinds` is a list with a kind for each thread")
+        raise InputError("`kinds` must be a list with one kind per thread")
     if options.get("protocol") is None:
         for name in ("chart", "stores", "kinds", "system", "simulate_runs"):
             if options.get(name):
-                raise InputError(f"`{name}` is of the caches of a protocol: give `protocol` with it")
+                raise InputError(f"`{name}` applies to the caches of a protocol: give `protocol` too")
     if options.get("simulate_runs") is None:
         if options.get("seed") is not None:
-            raise InputError("`seed` is of runs in the simulator: give `simulate_runs` with it")
+            raise InputError("`seed` applies to runs in the simulator: give `simulate_runs` too")
         return
     for name in ("gives_up", "max_states", "chart"):
         if options.get(name):
-            raise InputError(f"`{name}` is of every order of events; runs in the simulator have none")
+            raise InputError(f"`{name}` applies to exhaustive exploration, not to runs in the simulator")

@@ -48,7 +48,7 @@ class Machine:
 
         """
         if not isinstance(name, str | os.PathLike):
-            told = "`cohkit.platform` tells of one, and `cohkit.Machine` makes one that runs"
+            told = "`cohkit.platform` describes a platform, `cohkit.Machine` creates a machine from it"
             raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {told}")
         self._load(os.fspath(name), None, {})
 

@@ -29,7 +29,7 @@ def binary() -> str:
     beside = Path(sys.executable).with_name("cohkit")
     found = str(beside) if beside.is_file() else shutil.which("cohkit")
     if found is None:
-        raise UnavailableError("the native command `cohkit` is neither beside this Python nor in `PATH`")
+        raise UnavailableError("the native command `cohkit` is neither next to this Python nor in `PATH`")
     return found
 
 

@@ -199,7 +199,7 @@ def _compile_request(request: Request) -> _cohkit.Play:
     scenario = None
     if isinstance(application, Scenario):
         if numbers:
-            raise InputError("a scenario of one's own has its numbers itself; `numbers` are for those that ship")
+            raise InputError("a custom scenario defines its own parameters; `numbers` is only for shipped applications")
         scenario = (
             partial(start, application),
             resource_count(application),

@@ -73,9 +73,9 @@ _PARTS = {
 }
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 _WORDS = {"dram": "memory", "bram": "memory"}
-_WHISKER = "reruns: as it is, and within what is assumed"
+_WHISKER = "reruns: nominal, and range of assumed quantities"
 _BOUND = "published bound"
-_AT_BEST = "published, for no particular place"
+_AT_BEST = "published, without a position on the axis"
 _WIDTH = 0.38
 # Maximum number of bars with horizontal names and numbers; more bars have vertical ones. Panels with more bars than
 # _HALF use the whole width.
@@ -97,7 +97,7 @@ def require() -> None:
 
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise UnavailableError("plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it")
+        raise UnavailableError("plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` adds it")
 
 
 class _Canvas:

@@ -38,7 +38,7 @@ def read(file: str | os.PathLike[str]) -> Protocol:
     >>> cohkit.read("msi")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: [Errno 2] no such file; `cohkit.shipped('msi')` gives the protocol that ships: 'msi'
+    FileNotFoundError: [Errno 2] no such file; `cohkit.shipped('msi')` gives the shipped protocol: 'msi'
 
     """
     return _read(file, shipped_names())
@@ -50,11 +50,11 @@ def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
     try:
         data = Path(file).read_bytes()
     except FileNotFoundError as error:
-        said = f"no such file, nor a protocol that ships; {suggestion(name, names)}there are {', '.join(names)}"
+        said = f"no such file or shipped protocol; {suggestion(name, names)}there are {', '.join(names)}"
         if name in shipped_names():
-            said = f"no such file; `cohkit.shipped({name!r})` gives the protocol that ships"
+            said = f"no such file; `cohkit.shipped({name!r})` gives the shipped protocol"
         elif name in compositions():
-            said = f"no such file; `cohkit.composition({name!r})` gives the text that ships, which composes others"
+            said = f"no such file; `cohkit.composition({name!r})` gives the shipped composition"
         raise FileNotFoundError(error.errno, said, name) from None
     return parse(decode(name, data), file=name)
 
@@ -69,21 +69,21 @@ def decode(file: str, data: bytes) -> str:
     >>> decode("wide.coh", "protocol".encode("utf-16"))
     Traceback (most recent call last):
     ...
-    cohkit.errors.TextError: error: wide.coh:1:1: this is a text in UTF-16; save it in UTF-8
+    cohkit.errors.TextError: error: wide.coh:1:1: this is encoded in UTF-16; save it in UTF-8
 
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise _text_error(file, 1, 1, "this is a text in UTF-16", "save it in UTF-8")
+        raise _text_error(file, 1, 1, "this is encoded in UTF-16", "save it in UTF-8")
     if b"\r" in data and b"\n" not in data:
-        what, remedy = "its lines end in carriage returns alone", "save it with the line ends of Unix or Windows"
+        what, remedy = "its lines end in carriage returns only", "save it with Unix or Windows line endings"
         raise _text_error(file, 1, data.index(b"\r") + 1, what, remedy)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        what = f"this is not a text: byte {error.start} is not UTF-8"
-        raise _text_error(file, line, column, what, "a text is a plain file in UTF-8") from None
+        what = f"this is not a text file: byte {error.start} is not UTF-8"
+        raise _text_error(file, line, column, what, "save it as plain text in UTF-8") from None
 
 
 def _text_error(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
@@ -209,7 +209,7 @@ def composition(name: str | os.PathLike[str]) -> Composition:
         data = Path(name).read_bytes()
     except FileNotFoundError as error:
         there = compositions()
-        said = f"no such file, nor a text that ships; {suggestion(found, there)}there are {', '.join(there)}"
+        said = f"no such file or shipped specification; {suggestion(found, there)}there are {', '.join(there)}"
         raise FileNotFoundError(error.errno, said, found) from None
     return compose(decode(found, data), file=found)
 
@@ -248,9 +248,9 @@ def load_protocol(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     if isinstance(protocol, Protocol):
         return protocol
     if isinstance(protocol, str) and "\n" in protocol:
-        raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
+        raise InputError("this is the text of a specification, not a path; use `cohkit.parse` for it")
     if _composes(Path(protocol)):
-        raise InputError(f"{protocol} composes others: `cohkit.composition` gives it, and this takes one protocol")
+        raise InputError(f"{protocol} composes others, but this function needs one protocol: use `cohkit.composition`")
     return _load_file_or_shipped(protocol, shipped_names())
 
 
@@ -281,8 +281,8 @@ def load_executable(protocol: Protocol | Composition | str | os.PathLike[str]) -
         return composition(protocol)
     if Path(protocol).suffix == ".m":
         raise InputError(
-            f"{protocol}: a Murphi model is no protocol text; "
-            "the command `check` takes it, without a sweep, and `cohkit.check_model`"
+            f"{protocol}: a Murphi model is not a protocol file; "
+            "use the command `check` without a sweep, or `cohkit.check_model`"
         )
     return _load_file_or_shipped(protocol, sorted([*shipped_names(), *compositions()]))
 
@@ -379,7 +379,7 @@ def validate_size(
         name = "lines" if remotes is None else "remotes"
         raise InputError(f"`{name}` is for one protocol, and {protocol.file} composes several")
     if systems is not None:
-        raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
+        raise InputError("name systems of the specification, or give `remotes` and `lines`, not both")
     return _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
 
 
@@ -451,7 +451,7 @@ def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction
     protocol = load_protocol(protocol)
     result = call(protocol.file, _cohkit.construct, protocol)
     if result is None:
-        raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")
+        raise InputError(f"{protocol.file}: the home is hand-written; there is nothing to construct")
     return types.Construction.of(load(result))
 
 
@@ -492,6 +492,6 @@ def _sequence(sequence: object) -> str:
     """Serialise a message sequence for the compiled module."""
     if not (isinstance(sequence, Mapping) and "agents" in sequence and "steps" in sequence):
         raise InputError(
-            "this is no message sequence: one has `agents` and `steps`, and stands in `sequences` of a counterexample"
+            "this is not a message sequence: one has `agents` and `steps`, as in `sequences` of a counterexample"
         )
     return json.dumps(sequence)

@@ -143,7 +143,7 @@ class Published:
             above = next((above for above in _enclosing_tables(key) if above in keys), None)
             below = next((below for below in keys if below.startswith(f"{key}.")), None)
             if above or below:
-                raise InputError(f"{file}: {key} is a value here and a table in another place, or the other way round")
+                raise InputError(f"{file}: {key} is a value in one place and a table in another")
 
     def value(self, key: str, *, unit: str) -> float | None:
         """Return a number in this unit; `None` if nothing is published under the key.
@@ -154,7 +154,7 @@ class Published:
         """
         if key not in self._leaves:
             if any(leaf.startswith(f"{key}.") for leaf in self._leaves):
-                raise InputError(f"{key} is a table, where a number is needed")
+                raise InputError(f"{key} is a table, but must be a number")
             return None
         value, file = self._leaves[key]
         self._used_files.add(file)
@@ -224,7 +224,7 @@ class Published:
             if f"{table}.use" in self._leaves:
                 use, file = self._leaves[f"{table}.use"]
                 if use not in ("calibration", "prediction"):
-                    raise InputError(f"{file}: {table}.use: {use!r} is no use of a result: calibration or prediction")
+                    raise InputError(f"{file}: {table}.use: {use!r} is neither calibration nor prediction")
                 return use
         return "prediction"
 
@@ -248,7 +248,7 @@ def _number(value: object, unit: str, key: str, file: str) -> float:
     """Convert a published value to a unit."""
     if unit in (COUNT, PERCENT):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"{file}: {key}: {value!r} is no bare number, which a {unit} is")
+            raise InputError(f"{file}: {key}: {value!r} is not a plain number, as needed for a {unit} is")
         return value
     try:
         return quantity(value, key=key).to(unit)
@@ -266,7 +266,7 @@ def _validate_entries(key: str, table: dict[str, Any], file: str) -> dict[str, A
         )
     relations = [relation for relation in _RELATIONS if relation in table]
     if len(relations) > 1:
-        raise InputError(f"{file}: {key} stands in two relations, {' and '.join(relations)}, where one can be judged")
+        raise InputError(f"{file}: {key} is in two relations, {' and '.join(relations)}, but must be in one")
     for name in ("says", *relations):
         if not isinstance(table.get(name, ""), str):
             raise InputError(f"{file}: {key}.{name}: {table[name]!r} is no text")

@@ -89,7 +89,7 @@ def reproduce(request: ReproduceRequest) -> None:
     if request.json:
         sys.stdout.write(_dump(values_of_all))
     if request.published and not published.is_used(request.published):
-        sys.stderr.write(f"note: no number of {request.published} is one of these experiments\n")
+        sys.stderr.write(f"note: no number of {request.published} belongs to these experiments\n")
 
 
 def _select(names: Sequence[str]) -> list[str]:
@@ -260,17 +260,17 @@ def _legend(result: ReproduceResult) -> str:
         lines.append("Blind: the prediction made before the published result was seen; it never changes.")
     if any(row["ratio"] is not None for row in rows):
         lines.append(
-            "x: as a multiple of what it is compared with; whether the order or bound holds, where it can be judged."
+            "x: multiple of the compared value, and the verdict on the order or bound, if one is given."
         )
     if any(published_cell(row) == "kept" for row in rows):
         lines.append(
-            "Kept: no published number stands here. Where there is one it is kept apart, so that ours is made without "
-            "it; `--published FILE.toml` joins it."
+            "Kept: the published number, if there is one, is in a separate file, so that ours is made without "
+            "it; `--published FILE.toml` adds it."
         )
     if any(row["use"] == NOT_STEADY for row in rows):
         lines.append(
             "Not steady: the simulation was cut while its throughput still changed or its caches still filled, so that "
-            "the number at full size may be another; it predicts nothing."
+            "the number at full size may differ; it predicts nothing."
         )
     elif any(row["steady"] is False for row in rows):
         lines.append("Not steady: over the simulation the throughput still changed.")
@@ -306,7 +306,7 @@ def _sensitivity_table(result: ReproduceResult, conditions: Conditions) -> str:
         for end in span.ends():
             cells += [number(end.ours, unit), f"{end.quantity} = {end.value}" if end.quantity else ""]
         lines.append(cells)
-    return f"With each value that is assumed at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
+    return f"With each assumed value at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
 
 
 def _write_all(

@@ -121,7 +121,7 @@ def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
 
     """
     if not (isinstance(instruction, tuple) and type(instruction).__module__ == module):
-        raise TypeError(f"{instruction!r} is none of the things that can be done, which are in {module}")
+        raise TypeError(f"{instruction!r} is not one of the valid instructions, which are in {module}")
     kind = type(instruction)
     fields: tuple[str, ...] = getattr(kind, "_fields", ())
     for field, value in zip(fields, instruction, strict=True):
@@ -178,7 +178,7 @@ def _served_lines(application: device.Application) -> tuple[int, int] | None:
         return None
     if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MAX_NUMBER:
         raise InputError(
-            f"`lines` of the application {application.name} is a range of lines one after the other, "
+            f"`lines` of the application {application.name} must be a range of consecutive lines, "
             f"such as range(8), or None, not {lines!r}"
         )
     return lines.start, lines.stop
@@ -197,7 +197,7 @@ def start(scenario: Scenario) -> ScenarioRun:
         actions: Iterable[device.Action] | None = application.handle(_EVENTS[kind](*values))
         if actions is None:
             raise TypeError(
-                f"`handle` of {type(application).__name__} gives None; it yields actions, or returns a list of them, "
+                f"`handle` of {type(application).__name__} returns None; yield actions, or return a list of them, "
                 "which may be empty"
             )
         return [_to_native(action, device.__name__) for action in actions]

@@ -96,15 +96,15 @@ def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
         if value is not None and not (is_whole(value) and 0 < value < 2**63):
             raise InputError(f"`{name}` is a positive number, not {value!r}")
     if options.get("checkpoint") is not None and options.get("resume") is not None:
-        raise InputError("give `checkpoint` to begin or `resume` to go on; not both")
+        raise InputError("give `checkpoint` to start or `resume` to continue, not both")
     if options.get("hash_compaction"):
         for name in ("coverage", "checkpoint", "resume"):
             if options.get(name):
                 raise InputError(
-                    f"`{name}` needs the states that were expanded; hash compaction keeps their signatures"
+                    f"`{name}` needs the expanded states, but hash compaction keeps only their signatures"
                 )
         if options.get("simulate_steps"):
-            raise InputError("random walks keep no states: hash compaction is for searches")
+            raise InputError("hash compaction applies to searches; random walks keep no states")
     _validate_walks(options)
 
 
@@ -113,7 +113,7 @@ def _validate_walks(options: SearchOptions) -> None:
     if seed is not None and not (is_whole(seed) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is a number below 2**64, not {seed!r}")
     if seed is not None and steps is None:
-        raise InputError("`seed` is for random walks: give `simulate_steps` with it")
+        raise InputError("`seed` applies to random walks: give `simulate_steps` with it")
     if steps is not None:
         for name in ("max_states", "max_memory_bytes", "coverage", "checkpoint", "resume"):
             if options.get(name):

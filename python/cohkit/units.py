@@ -99,15 +99,15 @@ def quantity(text: object, *, key: str) -> Quantity:
     >>> quantity(268, key="latency")
     Traceback (most recent call last):
     ...
-    cohkit.errors.InputError: latency: 268 has no unit: write it as a text such as "268ns"
+    cohkit.errors.InputError: latency: 268 has no unit: write it as a string such as "268ns"
 
     """
     if isinstance(text, int | float) and not isinstance(text, bool):
-        raise InputError(f'{key}: {text} has no unit: write it as a text such as "{text}{_USUAL["time"]}"')
+        raise InputError(f'{key}: {text} has no unit: write it as a string such as "{text}{_USUAL["time"]}"')
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
     number, unit = match.groups() if match else ("inf", "")
     if not math.isfinite(float(number)):
-        raise InputError(f'{key}: {text!r} is no number with a unit, such as "268ns"')
+        raise InputError(f'{key}: {text!r} is not a number with a unit, such as "268ns"')
     if not unit:
         examples = ", ".join(f'"{number}{usual}"' for usual in _USUAL.values())
         raise InputError(f"{key}: {text!r} has no unit: write it as {examples}, ...")

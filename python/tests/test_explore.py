@@ -103,7 +103,7 @@ def test_explorer_steps_undo_and_jump_to_violation(
     page.wait_for_selector(".choices button.violated")
     # A way that cannot be gone says so, and so does one that is no way.
     page.goto(f"{address}#/explore/99")
-    assert "step 0 of this way is choice 99" in page.inner_text("main [role=alert]")
+    assert "step 0 of this path is choice 99" in page.inner_text("main [role=alert]")
     said[:] = [words for words in said if "400 (Bad Request)" not in words]
     # Tables and text of the protocol are parts of the same page.
     follow(page.locator("nav a:text-is('msi')"))
@@ -222,7 +222,7 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
         assert got(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
         done = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
         assert done.returncode == 4
-        assert f"port {port[1]} of 127.0.0.1 cannot be listened on: " in done.stderr
+        assert f"port {port[1]} of 127.0.0.1 is not available: " in done.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
     # It listens no more; connections that have ended may still hold the port for a while.

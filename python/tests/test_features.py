@@ -46,7 +46,7 @@ def hardware(text: Path, command: Command, out: Path) -> str:
     emitted = command("rtl", "emit", text, "--out", out)
     if emitted.returncode == 0:
         return "yes"
-    said = re.match(r"error: the hardware cannot hold this home: (.*)", emitted.stderr)
+    said = re.match(r"error: no RTL for this home: (.*)", emitted.stderr)
     assert said, emitted.stderr
     return f"no: {said[1]}"
 

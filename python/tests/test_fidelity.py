@@ -120,7 +120,7 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
     }
     for wrong, says in (
         ('a = { blind = "1ns", bilnd = "2ns" }', "x.a: a result has no `bilnd`; did you mean `blind`? it has above, "),
-        ('a = { says = "b", below = "x.b", above = "x.c" }', "x.a stands in two relations, above and below"),
+        ('a = { says = "b", below = "x.b", above = "x.c" }', "x.a is in two relations, above and below"),
         ("a = { says = 3 }", "x.a.says: 3 is no text"),
     ):
         with pytest.raises(cohkit.InputError) as caught:

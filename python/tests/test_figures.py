@@ -128,7 +128,7 @@ def test_published_file_without_matching_numbers_is_reported(tmp_path: Path, coh
     file.write_text(JOINED.replace("prefetcher", "prefetched"))
     done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
     assert done.returncode == 0
-    assert done.stderr == f"note: no number of {file} is one of these experiments\n"
+    assert done.stderr == f"note: no number of {file} belongs to these experiments\n"
     file.write_text("[enzian.prefetcher]\nwith = { 4 = 16 }\n")
     done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
     assert (done.returncode, done.stdout) == (2, "")
@@ -216,7 +216,7 @@ def test_plots_are_deterministic_and_labelled() -> None:
         "Left out: much.",
     ):
         assert f"<!-- {text} -->" in drawn
-    assert "<!-- reruns: as it is, and within what is assumed -->" in drawn
+    assert "<!-- reruns: nominal, and range of assumed quantities -->" in drawn
     assert "<dc:date>" not in drawn
 
 
@@ -266,7 +266,7 @@ def test_plots_have_the_requested_format_and_column_width(
         assert width == pytest.approx(3.4 * 72)
     assert f"cckit-fig8.{form}" in capsys.readouterr().out
     assert main(["reproduce", "cckit-fig8", "--format", form]) == 2
-    assert capsys.readouterr().err == "error: `--format` has no meaning without `--out`\n"
+    assert capsys.readouterr().err == "error: `--format` needs `--out`\n"
 
 
 def test_call_latencies_are_drawn_as_a_distribution(tmp_path: Path) -> None:
@@ -302,19 +302,19 @@ def test_plots_without_matplotlib_report_the_missing_package(tmp_path: Path) -> 
     )
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr == (
-        "error: plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it\n"
+        "error: plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` adds it\n"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--accesses", "0"], "this has to be at least 1"),
+        (["--accesses", "0"], "must be at least 1"),
         (["--accesses", "-5"], "'-5' is not a number from 0"),
         (["--threads", "two"], "'two' is not a number from 0"),
         (["--seed", "1e3"], "'1e3' is not a number from 0"),
-        (["--seed", "0", "--seed", "1"], "argument --seed: this cannot be given twice"),
-        (["--accesses", "10", "--accesses", "10"], "argument --accesses: this cannot be given twice"),
+        (["--seed", "0", "--seed", "1"], "argument --seed: this option cannot be given twice"),
+        (["--accesses", "10", "--accesses", "10"], "argument --accesses: this option cannot be given twice"),
     ],
 )
 def test_invalid_option_values_are_rejected(

@@ -144,13 +144,13 @@ class Breaking(cohkit.Scenario):
 @pytest.mark.parametrize(
     ("way", "kind", "line", "says"),
     [
-        ("answers twice", "contract of an application", 3, "breaker answers a read that is not open"),
+        ("answers twice", "contract of an application", 3, "breaker answers a read that is not outstanding"),
         ("answers short", "contract of an application", 3, "breaker gives a line of 1 words; lines have 16"),
-        ("unlocks", "contract of an application", 3, "breaker unlocks what it has not locked"),
-        ("accepts", "contract of an application", 3, "breaker accepts a write that is not open"),
+        ("unlocks", "contract of an application", 3, "breaker unlocks a line that it has not locked"),
+        ("accepts", "contract of an application", 3, "breaker accepts a write that is not outstanding"),
         ("writes", "contract of an application", 20, "breaker writes memory of a line that it has not locked"),
         ("never answers", "no progress", 3, "breaker has not answered a read"),
-        ("keeps a lock", "no progress", 20, "breaker has not given its lock back"),
+        ("keeps a lock", "no progress", 20, "breaker has not released its lock"),
         ("nothing", "result of a scenario", 0, "breaker: line 3 was read"),
     ],
 )
@@ -178,14 +178,14 @@ def test_core_that_exceeds_its_timeout_fails() -> None:
     failure = cohkit.play("enzian-dc-bram", Waiting("never answers"), set=timeout)["failure"]
     assert failure is not None
     assert (failure["kind"], failure["line"]) == ("timeout of a core", 3)
-    assert failure["message"].endswith("and gives up: breaker has not answered a read")
+    assert failure["message"].endswith("and reports a timeout: breaker has not answered a read")
     assert 20e6 < failure["time_ps"] < 30e6
 
 
 def test_exceptions_of_user_code_propagate() -> None:
     with pytest.raises(LookupError, match="there is no line 3"):
         cohkit.play("enzian-dc-bram", Breaking("raises"))
-    with pytest.raises(TypeError, match=r"Load\(line=3, word=0\) is none of the things that can be done"):
+    with pytest.raises(TypeError, match=r"Load\(line=3, word=0\) is not one of the valid instructions"):
         cohkit.play("enzian-dc-bram", Breaking("does something else"))
     with pytest.raises(cohkit.InputError, match="a scenario of one's own has its numbers itself"):
         cohkit.play("enzian-dc-bram", Breaking("nothing"), numbers={"rows": 1})
@@ -201,7 +201,7 @@ def test_invalid_line_ranges_are_rejected(lines: Any) -> None:
     scenario.application = lambda: breaker  # type: ignore[method-assign]
     with pytest.raises(cohkit.InputError) as refused:
         cohkit.play("enzian-dc-bram", scenario)
-    says = "`lines` of the application breaker is a range of lines one after the other, such as range(8), or None, not "
+    says = "`lines` of the application breaker must be a range of consecutive lines, such as range(8), or None, not "
     assert str(refused.value) == f"{says}{lines!r}"
 
 
@@ -517,8 +517,8 @@ def test_application_that_ignores_a_refusal_ends_the_run() -> None:
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
     assert played["failure"]["message"] == (
-        "prober may not write: the page may only be read "
-        "(word 512 of the host's memory, address 0x1000, its access 5), and does not go on without that"
+        "prober cannot write: the page is read-only "
+        "(word 512 of the host's memory, address 0x1000, its access 5), and does not handle the page fault"
     )
 
 
@@ -571,7 +571,7 @@ def test_thread_that_does_not_catch_a_refusal_ends_the_run() -> None:
     played = cohkit.play("enzian-dc-bram", Visits("lets it pass"), set=BARE)
     assert played["failure"] is not None
     assert played["failure"]["kind"] == "permission of a page"
-    assert "thread 0 may not write: the page may only be read (word 1 of line 32," in played["failure"]["message"]
+    assert "thread 0 cannot write: the page is read-only (word 1 of line 32," in played["failure"]["message"]
     with pytest.raises(LookupError):
         cohkit.play("enzian-dc-bram", Visits("raises"), set=BARE)
 

@@ -81,12 +81,12 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         cohkit.read(file)
     assert (caught.value.line, caught.value.column) == (2, 3)
     file.write_text("protocol p", encoding="utf-16")
-    with pytest.raises(cohkit.TextError, match="this is a text in UTF-16; save it in UTF-8"):
+    with pytest.raises(cohkit.TextError, match="this is encoded in UTF-16; save it in UTF-8"):
         cohkit.read(file)
     file.write_bytes(b"protocol p\rline 64 bytes\r")
-    with pytest.raises(cohkit.TextError, match="1:11: its lines end in carriage returns alone; save it with"):
+    with pytest.raises(cohkit.TextError, match="1:11: its lines end in carriage returns only; save it with"):
         cohkit.read(file)
-    with pytest.raises(FileNotFoundError, match="no such file, nor a protocol that ships; there are back-invalidate"):
+    with pytest.raises(FileNotFoundError, match="no such file or shipped protocol; there are back-invalidate"):
         cohkit.read(tmp_path / "none.coh")
     with pytest.raises(FileNotFoundError, match=r"did you mean `mesi`\? "):
         cohkit.check("mesl")
@@ -96,7 +96,7 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         cohkit.check("two-levl")
     with pytest.raises(cohkit.InputError, match=r"`cohkit.check_model`"):
         cohkit.check("tests/murphi/peterson.m")
-    with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the protocol that ships"):
+    with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the shipped protocol"):
         cohkit.read("msi")
     with pytest.raises(FileNotFoundError, match=r"`cohkit.composition\('two-level'\)` gives the text that ships"):
         cohkit.read("two-level")
@@ -116,14 +116,14 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         ({"max_states": -1}, "`max_states` is a positive number, not -1"),
         ({"max_memory_bytes": 2**70}, "`max_memory_bytes` is a positive number"),
         ({"max_state": 5}, "there is no option `max_state`; did you mean `max_states`?"),
-        ({"seed": 1}, "`seed` is for random walks: give `simulate_steps`"),
+        ({"seed": 1}, "`seed` applies to random walks: give `simulate_steps`"),
         ({"simulate_steps": 5, "seed": -1}, "`seed` is a number below"),
         ({"simulate_steps": 5, "coverage": True}, "random walks have no `coverage`"),
         ({"checkpoint": "a", "resume": "a"}, "not both"),
         ({"hash_compaction": True, "coverage": True}, "`coverage` needs the states"),
         ({"hash_compaction": True, "simulate_steps": 5}, "random walks keep no states"),
         ({"checkpoint_every_seconds": 0}, "`checkpoint_every_seconds` is a positive number, not 0"),
-        ({"resume": "no/such/folder"}, "holds no checkpoints"),
+        ({"resume": "no/such/folder"}, "contains no checkpoints"),
     ],
 )
 def test_invalid_check_arguments_are_rejected_by_name(options: dict[str, Any], says: str) -> None:
@@ -194,7 +194,7 @@ def test_a_fault_names_its_place_and_shows_it() -> None:
 
 @pytest.mark.parametrize("wrong", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
 def test_invalid_sequences_are_rejected(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="this is no message sequence"):
+    with pytest.raises(ValueError, match="this is not a message sequence"):
         cohkit.chart_text(wrong)
 
 

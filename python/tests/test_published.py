@@ -40,7 +40,7 @@ def test_known_conversions() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (268, '268 has no unit: write it as a text such as "268ns"'),
+        (268, '268 has no unit: write it as a string such as "268ns"'),
         ("268", "'268' has no unit: write it as \"268ns\""),
         ("268 parsecs", "there is no unit `parsecs`; there are ps, ns, us"),
         ("ns", "'ns' is no number with a unit"),
@@ -63,7 +63,7 @@ def test_a_wrong_number_names_file_and_key() -> None:
     for key, unit, says in (
         ("a.latency", "ns", "mine.toml: a.latency: 5 has no unit"),
         ("a.rate", "ns", "mine.toml: a.rate: 3 GB/s is a bandwidth, where a time such as 1 ns is needed"),
-        ("a.states", COUNT, "mine.toml: a.states: '79' is no bare number, which a count is"),
+        ("a.states", COUNT, "mine.toml: a.states: '79' is not a plain number, as needed for a count is"),
         ("a", COUNT, "a is a table"),
     ):
         with pytest.raises(cohkit.InputError) as caught:

@@ -419,17 +419,17 @@ def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_c
 
 
 def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohkit_command: Command) -> None:
-    assert "nothing in this folder goes into a report; expected was what `cohkit check`" in refused(tmp_path)
+    assert "this folder contains nothing for a report; expected the output of `cohkit check`" in refused(tmp_path)
     assert "no such folder" in refused(tmp_path / "none")
     file = tmp_path / "one.json"
     for text, says in [
         ("{", "this is not JSON: Expecting property name"),
         ("[" * 100_000, "nested too deeply"),
-        ("{}", "this is none of what a report is made of; expected was what `cohkit check`"),
-        ("[]", "this is none of what a report is made of"),
+        ("{}", "reports do not support this file; expected the output of `cohkit check`"),
+        ("[]", "reports do not support this file"),
         (
             '[{"experiment": 1, "published": 2, "ours": 3}]',
-            "`cohkit reproduce` prints with `--json`, but at `0.experiment` a",
+            "`cohkit reproduce` with `--json`, but at `0.experiment` a",
         ),
     ]:
         file.write_text(text)
@@ -469,21 +469,21 @@ def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: 
         0, "outcome", to="maybe"
     )
     assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in changed(*chart, "agents", 1, to=7)
-    assert "step 0 of a message sequence names an agent that is none of its 4" in changed(
+    assert "step 0 of a message sequence names an agent outside its 4" in changed(
         *chart, "steps", 0, "agent", to=4
     )
     assert "at `0` the key `protocol` was expected" in changed(0, to={"outcome": "verified", "properties": []})
-    assert "this is no message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
+    assert "this is not a message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
 def test_compositions_are_omitted_with_a_note(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
     (tmp_path / "both.coh").write_text((root / "protocols/eci-both.coh").read_text())
-    assert "nothing in this folder goes into a report" in refused(tmp_path)
+    assert "this folder contains nothing for a report" in refused(tmp_path)
     (tmp_path / "eci.coh").write_text((root / "protocols/eci.coh").read_text())
     assert [part.file for part in parts(tmp_path)] == ["eci.coh"]
     done = cohkit_command("report", str(tmp_path))
     assert done.returncode == 0
-    assert done.stderr == "note: both.coh composes other texts and has no tables; those of the texts it uses have\n"
+    assert done.stderr == "note: both.coh is a composition and has no tables; the specifications it uses have\n"
 
 
 def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, results: Path) -> None:

@@ -268,7 +268,7 @@ def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 4
     assert "python3` does not have it\n" in done.stderr
-    assert "python` cannot be asked: it ends with exit status: 2\n" in done.stderr
+    assert "python` cannot be queried: it ends with exit status: 2\n" in done.stderr
     assert "pip install" in done.stderr
 
 

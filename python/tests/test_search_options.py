@@ -86,7 +86,7 @@ def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     [whole] = cohkit.check(msi, remotes=3)
     [begun] = cohkit.check(msi, remotes=3, max_states=1000, checkpoint=kept)
     assert begun["reason"] == "max_states"
-    with pytest.raises(cohkit.InputError, match="holds checkpoints already"):
+    with pytest.raises(cohkit.InputError, match="already contains checkpoints"):
         cohkit.check(msi, remotes=3, checkpoint=kept)
     [resumed] = cohkit.check(msi, remotes=3, resume=kept)
     assert without_run(resumed) == without_run(whole)

@@ -160,7 +160,7 @@ def test_failed_run_has_a_reason_and_a_chart() -> None:
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),
         ({"region": "4096"}, "the region `4096` has no unit: write it like `128KiB`"),
-        ({"region": "0B"}, "a region of 0B is not some whole lines; a line has 128 bytes"),
+        ({"region": "0B"}, "a region of 0B is not a whole number of lines; a line has 128 bytes"),
         ({"region": "-1MiB"}, "the region `-1MiB` is not a number with a unit"),
         ({"accesses": 0}, "`accesses` is at least 1, not 0"),
         ({"cores": -1}, "`cores` is 1 to 4096, not -1"),
@@ -171,7 +171,7 @@ def test_failed_run_has_a_reason_and_a_chart() -> None:
         ({"workload": [64, 128]}, "a workload is a name or a `MemoryTrace`, not list: `cohkit.memory_trace` makes one"),
         ({"outstanding": 0}, "`outstanding` is 1 to 4096, not 0"),
         ({"prefetch": 4097}, "`prefetch` is 0 to 4096, not 4097"),
-        ({"prefetch": 1}, "to prefetch has no meaning for random-write; hints go ahead of reads only"),
+        ({"prefetch": 1}, "`--prefetch` does not apply to random-write; only reads are prefetched"),
         ({"seed": -1}, "`seed` is at least 0, not -1"),
         ({"set": {"link.latency": 5}}, "the setting `link.latency=5`: `link.latency` has no unit: "),
         ({"set": {"link.latency": "-5ns"}}, "the setting `link.latency=-5ns`: `link.latency` is not a number with a "),
@@ -360,7 +360,7 @@ def test_invalid_trace_arrays_are_rejected(arrays: dict[str, Any], says: str) ->
 
 
 def test_invalid_trace_is_rejected_with_its_location(tmp_path: Path) -> None:
-    with pytest.raises(cohkit.InputError, match="trace: there is no access in it"):
+    with pytest.raises(cohkit.InputError, match="trace: it contains no access"):
         cohkit.simulate("enzian-dc-ddr", cohkit.memory_trace([]))
     with pytest.raises(cohkit.InputError, match="nothing: no such file; a trace has an access in each line"):
         cohkit.simulate("enzian-dc-ddr", "trace:nothing")

@@ -3,7 +3,7 @@
 -- deadlock: off
 -- rumur: refuses
 --
--- Loops whose result depends on the order of values that have none. The symmetry of `node` is not made use of.
+-- Loops whose result depends on the order of values that have none. The symmetry of `node` is not used.
 type
   node: scalarset(3);
   thing: scalarset(2);

@@ -235,7 +235,7 @@ impl Scenario for Broadcast {
             if talker.round != self.rounds {
                 let round = talker.round;
                 return Err(format!(
-                    "thread {number} has come through {round} of {} rounds",
+                    "thread {number} has completed {round} of {} rounds",
                     self.rounds
                 ));
             }

@@ -91,17 +91,17 @@ impl Contract {
         match *action {
             Action::Answer { line, .. } => match self.waiting.remove(&(line, Side::Answer)) {
                 true => Ok(()),
-                false => breach(line, "answers a read that is not open"),
+                false => breach(line, "answers a read that is not outstanding"),
             },
             Action::Accept { line } => match self.waiting.remove(&(line, Side::Accept)) {
                 true => Ok(()),
-                false => breach(line, "accepts a write that is not open"),
+                false => breach(line, "accepts a write that is not outstanding"),
             },
             Action::Reply { thread, .. } => match self.readers.remove(&thread) {
                 true => Ok(()),
                 false => breach(
                     0,
-                    &format!("answers thread {thread}, which reads no register"),
+                    &format!("answers thread {thread}, which has no outstanding register read"),
                 ),
             },
             Action::Local {
@@ -130,13 +130,15 @@ impl Contract {
                     self.open.remove(&line);
                     Ok(())
                 }
-                _ => breach(line, "unlocks what it has not locked"),
+                _ => breach(line, "unlocks a line that it has not locked"),
             },
             Action::Forgo { tag } => match self.refused.take_if(|(its, ..)| *its == tag) {
                 Some(_) => Ok(()),
                 None => breach(
                     0,
-                    &format!("goes on without its access {tag}, which has not just been refused"),
+                    &format!(
+                        "cancels its access {tag}, which has not caused the latest page fault"
+                    ),
                 ),
             },
             Action::Store { line, .. } => self.may_write(line),
@@ -190,7 +192,7 @@ impl Contract {
         let (tag, word, why) = self.refused.take()?;
         let address = 8 * u64::from(word);
         Some(format!(
-            "{why} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not go on without that"
+            "{why} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not handle the page fault"
         ))
     }
 
@@ -213,7 +215,7 @@ impl Contract {
             line,
             what: match open {
                 Open::Asked(operation, _) => format!("waits for its {}", operation.name()),
-                Open::Held(_) => "has not given its lock back".into(),
+                Open::Held(_) => "has not released its lock".into(),
             },
         });
         let readers = self.readers.iter().map(|thread| Breach {

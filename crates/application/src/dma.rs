@@ -290,7 +290,7 @@ impl Scenario for Copies {
         match threads.iter().find(|thread| thread.wrong > 0) {
             None => Ok(()),
             Some(CopyThread { wrong, thread, .. }) => Err(format!(
-                "{wrong} words of thread {thread} were not as copied"
+                "{wrong} words of thread {thread} differ from their source"
             )),
         }
     }

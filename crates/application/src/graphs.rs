@@ -303,7 +303,7 @@ impl Kernel for Graphs {
         let mut findings = FirstMismatch::default();
         for vertex in of.part(core.number) {
             let (found, right) = (has[vertex as usize], plan.right[vertex as usize]);
-            findings.value(found, right, || format!("what it finds of vertex {vertex}"));
+            findings.value(found, right, || format!("its result for vertex {vertex}"));
         }
         findings.into_result()
     }

@@ -78,9 +78,9 @@ impl std::fmt::Display for Refused {
     /// Formats the predicate of a sentence; the caller prepends the initiator of the access as the subject.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match (self.write, self.permits) {
-            (true, Right::None) => "may not write: the page is not there",
-            (true, _) => "may not write: the page may only be read",
-            (false, _) => "may not read: the page is not there",
+            (true, Right::None) => "cannot write: the page is not mapped",
+            (true, _) => "cannot write: the page is read-only",
+            (false, _) => "cannot read: the page is not mapped",
         })
     }
 }

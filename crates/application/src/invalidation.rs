@@ -281,7 +281,7 @@ impl Scenario for Invalidation {
             contents.word(line, 0) != if written { line.into() } else { kept }
         };
         match (0..self.lines).find(wrong) {
-            Some(line) => Err(format!("line {line} has lost what was written")),
+            Some(line) => Err(format!("line {line} has lost a write")),
             None => Ok(()),
         }
     }

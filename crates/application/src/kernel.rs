@@ -563,7 +563,7 @@ impl<K: Kernel> Scenario for Kernels<K> {
         for thread in threads {
             let number = thread.number;
             match &thread.outcome {
-                None => return Err(format!("thread {number} has not come to its end")),
+                None => return Err(format!("thread {number} has not ended")),
                 Some(Err(wrong)) => return Err(format!("thread {number}: {wrong}")),
                 Some(Ok(())) => {}
             }

@@ -521,13 +521,13 @@ impl Scenario for LockTable {
         if application.wrong > 0 {
             let wrong = application.wrong;
             return Err(format!(
-                "{wrong} locks of the device were another's when it gave them back"
+                "{wrong} locks of the device belonged to another owner when they were released"
             ));
         }
         match threads.iter().find(|thread| thread.wrong > 0) {
             None => Ok(()),
             Some(LockThread { number, wrong, .. }) => Err(format!(
-                "{wrong} locks of thread {number} were another's when it gave them back"
+                "{wrong} locks of thread {number} belonged to another owner when they were released"
             )),
         }
     }

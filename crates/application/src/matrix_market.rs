@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
     });
     let last = text.lines().count().max(1);
     let Some((at, sizes)) = lines.next() else {
-        return wrong(last, "the file ends before the sizes of its matrix");
+        return wrong(last, "the file ends before its size line");
     };
     let sizes: Vec<Option<usize>> = (sizes.split_whitespace())
         .map(|size| size.parse().ok())
@@ -67,7 +67,7 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
         return wrong(at, "expected rows, columns and entries, as three numbers");
     };
     if rows != columns {
-        let what = format!("a graph is a square matrix, and this one is {rows} by {columns}");
+        let what = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
         return wrong(at, what);
     }
     if rows == 0 || rows > MOST_VERTICES as usize {
@@ -87,14 +87,14 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
         if ends.len() == entries {
             return wrong(
                 at,
-                format!("the file says that it has {entries} entries, and has more"),
+                format!("the header declares {entries} entries, but the file has more"),
             );
         }
         ends.push(entry(at, line, rows, values)?);
     }
     if ends.len() < entries {
         let what = format!(
-            "the file says that it has {entries} entries, and has {}",
+            "the header declares {entries} entries, but the file has {}",
             ends.len()
         );
         return wrong(last, what);
@@ -110,7 +110,7 @@ fn banner(line: &str) -> Result<usize, Wrong> {
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
         return wrong(
             1,
-            "expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry",
+            "expected `%%MatrixMarket matrix coordinate`, followed by field and symmetry",
         );
     };
     if format != "coordinate" {
@@ -143,13 +143,13 @@ fn entry(at: usize, line: &str, vertices: usize, values: usize) -> Result<(u32, 
         Ok(number) if (1..=vertices).contains(&number) => Ok(number as u32 - 1),
         _ => wrong(
             at,
-            format!("`{word}` is no row or column from 1 to {vertices}"),
+            format!("`{word}` is not a row or column from 1 to {vertices}"),
         ),
     };
     let ends = (end(from)?, end(to)?);
     if value.len() != values {
         let what = format!(
-            "expected {values} numbers behind row and column, found {}",
+            "expected {values} numbers after row and column, found {}",
             value.len()
         );
         return wrong(at, what);
@@ -182,22 +182,70 @@ mod tests {
             format!("{line}: {what}")
         };
         for (text, expected) in [
-            ("", "1: expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry"),
-            ("%%MatrixMarket matrix array real general\n", "1: the format is `array`; graphs are read from `coordinate`"),
-            ("%%MatrixMarket matrix coordinate text general\n", "1: values are `text`; they may be pattern, integer, real, complex"),
-            ("%%MatrixMarket matrix coordinate real odd\n", "1: the symmetry is `odd`; it may be general, symmetric, skew-symmetric, hermitian"),
-            (&format!("{PATTERN}\n% nothing\n"), "2: the file ends before the sizes of its matrix"),
-            (&format!("{PATTERN}\n3 3\n"), "2: expected rows, columns and entries, as three numbers"),
-            (&format!("{PATTERN}\n3 4 0\n"), "2: a graph is a square matrix, and this one is 3 by 4"),
-            (&format!("{PATTERN}\n0 0 0\n"), "2: a graph has 1 to 4194304 vertices, not 0"),
-            (&format!("{PATTERN}\n3 3 67108865\n"), "2: a graph has at most 67108864 entries, not 67108865"),
-            (&format!("{PATTERN}\n3 3 2\n1\n"), "3: expected a row and a column"),
-            (&format!("{PATTERN}\n3 3 2\n1 2\n\n4 1\n"), "5: `4` is no row or column from 1 to 3"),
-            (&format!("{PATTERN}\n3 3 2\n1 0\n"), "3: `0` is no row or column from 1 to 3"),
-            (&format!("{PATTERN}\n3 3 2\n1 2 7\n"), "3: expected 0 numbers behind row and column, found 1"),
-            (&format!("{PATTERN}\n3 3 2\n1 2\n"), "3: the file says that it has 2 entries, and has 1"),
-            (&format!("{PATTERN}\n3 3 1\n1 2\n2 3\n"), "4: the file says that it has 1 entries, and has more"),
-            ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 x\n", "3: `x` is no number"),
+            (
+                "",
+                "1: expected `%%MatrixMarket matrix coordinate`, followed by field and symmetry",
+            ),
+            (
+                "%%MatrixMarket matrix array real general\n",
+                "1: the format is `array`; graphs are read from `coordinate`",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate text general\n",
+                "1: values are `text`; they may be pattern, integer, real, complex",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real odd\n",
+                "1: the symmetry is `odd`; it may be general, symmetric, skew-symmetric, hermitian",
+            ),
+            (
+                &format!("{PATTERN}\n% nothing\n"),
+                "2: the file ends before its size line",
+            ),
+            (
+                &format!("{PATTERN}\n3 3\n"),
+                "2: expected rows, columns and entries, as three numbers",
+            ),
+            (
+                &format!("{PATTERN}\n3 4 0\n"),
+                "2: a graph needs a square matrix, but this one is 3 by 4",
+            ),
+            (
+                &format!("{PATTERN}\n0 0 0\n"),
+                "2: a graph has 1 to 4194304 vertices, not 0",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 67108865\n"),
+                "2: a graph has at most 67108864 entries, not 67108865",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 2\n1\n"),
+                "3: expected a row and a column",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 2\n1 2\n\n4 1\n"),
+                "5: `4` is not a row or column from 1 to 3",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 2\n1 0\n"),
+                "3: `0` is not a row or column from 1 to 3",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 2\n1 2 7\n"),
+                "3: expected 0 numbers after row and column, found 1",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 2\n1 2\n"),
+                "3: the header declares 2 entries, but the file has 1",
+            ),
+            (
+                &format!("{PATTERN}\n3 3 1\n1 2\n2 3\n"),
+                "4: the header declares 1 entries, but the file has more",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 x\n",
+                "3: `x` is no number",
+            ),
         ] {
             assert_eq!(told(text), expected, "{text}");
         }

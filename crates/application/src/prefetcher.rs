@@ -331,7 +331,7 @@ impl HardwareScenario for Prefetch {
         if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
             let (wrong, first) = (thread.wrong, thread.first);
             return Err(format!(
-                "the thread of line {first} has read {wrong} lines that were not what it had written"
+                "the thread of line {first} has read {wrong} lines that differ from its own writes"
             ));
         }
         let wrong = |&line: &Line| {
@@ -349,7 +349,7 @@ impl HardwareScenario for Prefetch {
             }
         };
         match (0..self.lines).find(wrong) {
-            Some(line) => Err(format!("line {line} does not hold what it has to")),
+            Some(line) => Err(format!("line {line} has wrong contents")),
             None => Ok(()),
         }
     }

@@ -76,22 +76,22 @@ const ANY: (u64, u64) = (0, u64::MAX);
 const BUS: [Parameter; 3] = [
     parameter("contexts", 1, THREADS, "threads"),
     parameter("words", 1, (1, 4096), "words of arguments, and of results"),
-    parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
+    parameter("calls", 0, ANY, "calls of each thread; 0: unlimited"),
 ];
 
 /// All scenarios that ship.
 pub const ALL: [Shipped; 23] = [
     Shipped {
         name: "shared-table",
-        text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
+        text: "threads increment all rows of a table, one line each; the device increments some of these rows under its lock",
         parameters: &[
             parameter("rows", 65_536, (1, LINES), "rows of the table"),
-            parameter("contended", 100, (0, 1000), "of each thousand rows, those that the device increments too"),
+            parameter("contended", 100, (0, 1000), "per thousand rows, the number that the device increments too"),
             parameter("outstanding", 1, THREADS, "rows that the device works on at a time"),
-            parameter("device", 0, ANY, "increments by the device; 0: without end"),
-            parameter("threads", 1, THREADS, "threads, which divide the rows among themselves"),
-            parameter("thread", 0, ANY, "increments by each thread; 0: without end"),
-            parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, of which the device has copies of its own (1)"),
+            parameter("device", 0, ANY, "increments by the device; 0: unlimited"),
+            parameter("threads", 1, THREADS, "threads; each increments an equal part of the rows"),
+            parameter("thread", 0, ANY, "increments by each thread; 0: unlimited"),
+            parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device caches it"),
         ],
     },
     Shipped {
@@ -99,33 +99,33 @@ pub const ALL: [Shipped; 23] = [
         text: "threads read a region in address order; the device reads ahead into blocks and answers from them",
         parameters: &[
             parameter("lines", 524_288, (1, LINES), "lines of the region"),
-            parameter("blocks", 8, (0, 4096), "blocks; 0: none, every read goes to memory"),
+            parameter("blocks", 8, (0, 4096), "prefetch blocks; 0: every read goes to memory"),
             parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
             parameter("burst", 32, (1, 4096), "lines that one burst reads"),
-            parameter("threads", 1, THREADS, "threads, each with a part of the region of its own"),
-            parameter("reads", 0, ANY, "lines that each thread reads or writes; 0: without end"),
-            parameter("written", 0, (0, 1000), "of each thousand lines, those that are written instead"),
+            parameter("threads", 1, THREADS, "threads, each with its own part of the region"),
+            parameter("reads", 0, ANY, "lines that each thread reads or writes; 0: unlimited"),
+            parameter("written", 0, (0, 1000), "per thousand lines, the number written instead of read"),
         ],
     },
     Shipped {
         name: "invalidation",
-        text: "a thread touches lines, then the device takes all of them by clean-invalidates",
+        text: "a thread accesses lines, then the device clean-invalidates all of them",
         parameters: &[
             parameter("lines", 4096, (1, LINES), "lines"),
-            parameter("outstanding", 1, (1, 1 << 20), "clean-invalidates that are not complete, at most"),
-            parameter("dirty", 0, (0, 1), "whether the thread writes the lines (1) or reads them (0)"),
-            parameter("held", 1, (0, 1), "whether the thread touches the lines at all"),
-            parameter("after", 0, (0, 1 << 30), "nanoseconds after which the device begins; 0: when the thread tells it to"),
-            parameter("cached", 0, (0, 1), "whether the lines are in the CPU's memory, of which the device has copies of its own (1)"),
+            parameter("outstanding", 1, (1, 1 << 20), "maximum outstanding clean-invalidates"),
+            parameter("dirty", 0, (0, 1), "1: the thread writes the lines; 0: it reads them"),
+            parameter("held", 1, (0, 1), "1: the thread accesses the lines; 0: it does not"),
+            parameter("after", 0, (0, 1 << 30), "nanoseconds after which the device begins; 0: on a signal of the thread"),
+            parameter("cached", 0, (0, 1), "1: the lines are in the CPU's memory and the device caches them"),
         ],
     },
     Shipped {
         name: "rpc",
-        text: "threads call the device through pairs of lines that the two sides hand to and fro",
+        text: "threads call the device through pairs of lines that both sides pass back and forth",
         parameters: &[
-            parameter("contexts", 1, THREADS, "threads, each with a pair of its own"),
+            parameter("contexts", 1, THREADS, "threads, each with its own pair of lines"),
             parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
-            parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
+            parameter("calls", 0, ANY, "calls of each thread; 0: unlimited"),
         ],
     },
     Shipped {
@@ -147,31 +147,31 @@ pub const ALL: [Shipped; 23] = [
             parameter("device", 1, (0, 4096), "transactions of the device at a time"),
             parameter("hold", 500, (0, 1 << 30), "nanoseconds for which a lock is held"),
             parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
-            parameter("transactions", 0, ANY, "of each thread and each place of the device; 0: without end"),
-            parameter("messages", 0, (0, 1), "whether threads reach the table by messages over a bus (1) or in coherent memory (0)"),
-            parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, and the device takes locks in copies of its own (1)"),
-            parameter("words", 0, (0, 1), "whether the device changes a lock in one step of its memory (1), or reads and writes its line (0)"),
+            parameter("transactions", 0, ANY, "transactions of each thread and of each slot of the device; 0: unlimited"),
+            parameter("messages", 0, (0, 1), "1: threads access the table by messages over a bus; 0: in coherent memory"),
+            parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device takes locks in its own cache"),
+            parameter("words", 0, (0, 1), "1: the device changes a lock by an atomic operation of its memory; 0: it reads and writes the line"),
         ],
     },
     Shipped {
         name: "gather",
-        text: "threads write linked lists into the host's memory; the device follows them there and answers through lines of its own",
+        text: "threads write linked lists into the host's memory; the device traverses them and answers through its own lines",
         parameters: &[
             parameter("threads", 1, THREADS, "threads, with a list each"),
             parameter("nodes", 16, (1, 1 << 16), "nodes of each list"),
-            parameter("queries", 0, ANY, "queries of each thread; 0: without end"),
-            parameter("cached", 1, (0, 1), "whether the device's cache keeps what it reads and writes there (1)"),
+            parameter("queries", 0, ANY, "queries of each thread; 0: unlimited"),
+            parameter("cached", 1, (0, 1), "1: the device caches the lines that it reads and writes there"),
         ],
     },
     Shipped {
         name: "dma",
-        text: "an engine of the device copies words of the host's memory over a bus as descriptors there say, after a doorbell",
+        text: "after a doorbell, an engine of the device executes descriptors that copy words of the host's memory over a bus",
         parameters: &[
             parameter("threads", 1, THREADS, "threads, with descriptors and buffers each"),
             parameter("words", 64, (1, 1 << 16), "words of a copy"),
             parameter("descriptors", 4, (1, 4096), "descriptors of each ring of the doorbell"),
-            parameter("rings", 0, ANY, "rings of each thread; 0: without end"),
-            parameter("interrupts", 0, (0, 1), "whether the engine interrupts the thread in the end (1), or the thread polls (0)"),
+            parameter("rings", 0, ANY, "rings of each thread; 0: unlimited"),
+            parameter("interrupts", 0, (0, 1), "1: the engine interrupts the thread on completion; 0: the thread polls"),
         ],
     },
     Shipped {
@@ -181,21 +181,21 @@ pub const ALL: [Shipped; 23] = [
             parameter("scale", 10, (1, 10_000), "thousandths of TPC-H's scale factor; 1500 rows each"),
             parameter("updates", 100, (1, 1 << 30), "rows that a transaction appends, the last of the table"),
             parameter("transactions", 3, (1, 1 << 30), "transactions"),
-            parameter("incremental", 1, (0, 1), "whether the device reads the new rows (1) or all of them (0)"),
-            parameter("words", 16, (1, 1 << 16), "words of a line that are used"),
-            parameter("outstanding", 64, THREADS, "local operations that are not complete, at most"),
+            parameter("incremental", 1, (0, 1), "1: the device reads only the new rows; 0: it reads all rows"),
+            parameter("words", 16, (1, 1 << 16), "words used of each line"),
+            parameter("outstanding", 64, THREADS, "maximum outstanding local operations"),
         ],
     },
     Shipped {
         name: "remote-writes",
-        text: "a thread writes to the memory of other hosts and releases a flag now and then; who acquires it checks the bytes",
+        text: "a thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the data",
         parameters: &[
             HOMES,
-            parameter("fanout", 1, (1, 4095), "homes that are written to, less than there are: 0 and those that follow; their threads check"),
-            parameter("words", 8, (1, 512), "words of 8 bytes of a store, each of a line of its own"),
-            parameter("stores", 64, (1, 1 << 20), "stores between two releases, to one home after the other"),
+            parameter("fanout", 1, (1, 4095), "homes written to, fewer than there are: home 0 and the following ones; their threads check the data"),
+            parameter("words", 8, (1, 512), "words of 8 bytes per store, each in its own line"),
+            parameter("stores", 64, (1, 1 << 20), "stores between two releases, round-robin over the homes"),
             parameter("releases", 16, (1, 1 << 16), "releases, all to a flag of home 0"),
-            parameter("every", 1, (0, 1 << 16), "releases between two checks; 0: all is checked after the last one"),
+            parameter("every", 1, (0, 1 << 16), "releases between two checks; 0: one check after the last release"),
         ],
     },
     Shipped {
@@ -203,18 +203,18 @@ pub const ALL: [Shipped; 23] = [
         text: "every thread stores a word in the memory of each other host and releases a flag there, in rounds; all check all words",
         parameters: &[
             HOMES,
-            parameter("threads", 8, (2, 4096), "threads, one host after the other; no fewer than homes"),
+            parameter("threads", 8, (2, 4096), "threads, assigned to hosts in round-robin order; at least as many as homes"),
             parameter("rounds", 16, (1, 1 << 20), "rounds"),
         ],
     },
     Shipped {
         name: "exchange",
-        text: "every thread writes to the memory of other hosts and releases a flag now and then; who acquires it checks the values",
+        text: "every thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the values",
         parameters: &[
             HOMES,
-            parameter("threads", 8, (2, 4096), "threads, one host after the other, as many on each"),
-            parameter("fanout", 1, (1, 4095), "hosts that each writes to, less than there are: the next one and others at equal distances; their threads check"),
-            parameter("lines", 1, (0, 1), "whether a store is of a line of 64 bytes (1) or of a word of 8 (0)"),
+            parameter("threads", 8, (2, 4096), "threads, assigned to hosts in round-robin order, equally many on each"),
+            parameter("fanout", 1, (1, 4095), "hosts that each thread writes to, fewer than there are: the next host and others at equal distances; their threads check the values"),
+            parameter("lines", 1, (0, 1), "1: a store writes a line of 64 bytes; 0: a word of 8 bytes"),
             parameter("stores", 64, (1, 1 << 20), "stores between two releases, to one host after the other"),
             parameter("releases", 16, (1, 1 << 16), "releases of each thread, all to a flag of the first of these hosts"),
         ],
@@ -227,35 +227,35 @@ pub const ALL: [Shipped; 23] = [
             KERNEL_THREADS,
             WORK,
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 3, (0, 64), "neighbours anywhere that each vertex is given, beside four on a ring"),
+            parameter("far", 3, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
             parameter("rounds", 4, (1, 1 << 16), "rounds"),
             parameter("release", 5120, RELEASE, "bytes of stores between two releases"),
         ],
     },
     Shipped {
         name: "sssp",
-        text: "threads share a graph and find the shortest paths from one vertex: each stores lengths that have changed",
+        text: "threads share a graph and find the shortest paths from one vertex: each stores the path lengths that have changed",
         parameters: &[
             HOMES,
             KERNEL_THREADS,
             WORK,
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 1, (0, 64), "neighbours anywhere that each vertex is given, beside four on a ring"),
+            parameter("far", 1, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
             parameter("release", 704, RELEASE, "bytes of stores between two releases"),
         ],
     },
     Shipped {
         name: "padding",
-        text: "threads move the rows of a matrix apart where they are, part by part from its end",
+        text: "threads pad the rows of a matrix in place, part by part from its end",
         parameters: &[
             HOMES,
             KERNEL_THREADS,
             WORK,
             parameter("rows", 64, (1, 1 << 16), "rows"),
             parameter("columns", 60, (1, 1 << 12), "lines of a row"),
-            parameter("pad", 4, (0, 1 << 12), "lines that each row gets behind it"),
-            parameter("part", 16, (1, 1 << 12), "lines of a part, after whose stores there is a release"),
-            parameter("block", 8, (1, 1 << 12), "lines beside each other in one host's memory"),
+            parameter("pad", 4, (0, 1 << 12), "lines of padding after each row"),
+            parameter("part", 16, (1, 1 << 12), "lines of a part; a release follows the stores of each part"),
+            parameter("block", 8, (1, 1 << 12), "consecutive lines in one host's memory"),
         ],
     },
     Shipped {
@@ -265,30 +265,30 @@ pub const ALL: [Shipped; 23] = [
             HOMES,
             KERNEL_THREADS,
             WORK,
-            parameter("tasks", 128, (1, 1 << 20), "tasks of each thread that makes some"),
-            parameter("slots", 4, (1, 4096), "tasks of a queue that are not done, at most"),
+            parameter("tasks", 128, (1, 1 << 20), "tasks of each producing thread"),
+            parameter("slots", 4, (1, 4096), "maximum outstanding tasks of a queue"),
             parameter("most", 32, (1, 4096), "lines of the largest task"),
             parameter("bins", 64, (1, 1 << 16), "bins of the histogram"),
         ],
     },
     Shipped {
         name: "histogram",
-        text: "threads count values and store their counts at the few threads that add them up",
+        text: "threads count values and store their counts to the few threads that sum them",
         parameters: &[
             HOMES,
             KERNEL_THREADS,
             WORK,
-            parameter("fanout", 3, (1, 4096), "threads that add up, no more than there are"),
+            parameter("fanout", 3, (1, 4096), "threads that sum the counts; at most all threads"),
             parameter("bins", 256, (1, 1 << 16), "bins, a line each"),
             parameter("values", 1024, (1, 1 << 20), "values of a thread in a round"),
             parameter("rounds", 8, (1, 1 << 16), "rounds"),
-            parameter("atomic", 0, (0, 1), "1: each adds its counts itself, by atomic accesses"),
+            parameter("atomic", 0, (0, 1), "1: each thread adds its own counts by atomic accesses"),
             parameter("release", 1024, RELEASE, "bytes of stores between two releases"),
         ],
     },
     Shipped {
         name: "transpose",
-        text: "threads transpose matrices: each stores the elements of its rows, a line each, where their columns are rows",
+        text: "threads transpose matrices: each stores the elements of its rows, one line each, to the transposed positions",
         parameters: &[
             HOMES,
             KERNEL_THREADS,
@@ -341,7 +341,7 @@ const HOMES: Parameter = parameter(
     "homes",
     8,
     (1, 4096),
-    "homes of the machine: line L is home L mod this one's",
+    "homes of the machine: the home of line L is L modulo this number",
 );
 
 /// An operation on a scenario of any type.
@@ -411,7 +411,7 @@ pub fn visit_with_graph<V: Visitor>(
             };
             if table.has_nothing_to_increment() {
                 return Err(format!(
-                    "the device is to make {} increments, but {} of a thousand rows are none of {}",
+                    "the device has to make {} increments, but {} per thousand rows is zero rows of {}",
                     value("device"),
                     value("contended"),
                     value("rows")
@@ -435,12 +435,10 @@ pub fn visit_with_graph<V: Visitor>(
             })
         }
         "invalidation" if value("cached") == 1 && value("after") == 0 => {
-            return Err("after must be given where the device has copies of its own: nobody tells it to begin".into());
+            return Err("after must be given when the device caches the memory: no thread signals the start".into());
         }
         "invalidation" if value("cached") == 1 && value("outstanding") > 4095 => {
-            return Err(
-                "outstanding must be 1 to 4095 where the device has copies of its own".into(),
-            );
+            return Err("outstanding must be 1 to 4095 when the device caches the memory".into());
         }
         "invalidation" => visitor.visit(Invalidation {
             lines: line("lines"),
@@ -457,13 +455,13 @@ pub fn visit_with_graph<V: Visitor>(
             descriptors: name == "rpc-descriptors",
         }),
         "locks" if value("cached") == 1 && value("messages") == 1 => {
-            return Err("cached must be 0 where threads reach the table by messages".into());
+            return Err("cached must be 0 when threads access the table by messages".into());
         }
         "locks" if value("cached") == 1 && value("device") == 0 => {
-            return Err("device must be 1 to 4096 where the device has copies of its own".into());
+            return Err("device must be 1 to 4096 when the device caches the memory".into());
         }
         "locks" if value("cached") == 1 && value("words") == 1 => {
-            return Err("words must be 0 where the device has copies of its own".into());
+            return Err("words must be 0 when the device caches the memory".into());
         }
         "locks" => visitor.visit(LockTable {
             cached: value("cached") == 1,
@@ -503,7 +501,7 @@ pub fn visit_with_graph<V: Visitor>(
             let appended = value("updates").saturating_mul(value("transactions"));
             if appended > rows {
                 return Err(format!(
-                    "{} transactions of {} updates append {appended} rows, of {rows} that there are at this scale",
+                    "{} transactions of {} updates append {appended} rows, of {rows} at this scale",
                     value("transactions"),
                     value("updates")
                 ));
@@ -552,14 +550,14 @@ fn validate_values(
     }
     if graph {
         if !matches!(name, "pagerank" | "sssp") {
-            return Err(format!("{name} takes no graph; pagerank and sssp do"));
+            return Err(format!("{name} does not use a graph; pagerank and sssp do"));
         }
         if let Some(given) = GENERATED_GRAPH_PARAMETERS
             .iter()
             .find(|given| values.contains_key(**given))
         {
             return Err(format!(
-                "{given} is of a graph that is generated, and one is given"
+                "{given} applies only to a generated graph, but a graph file is given"
             ));
         }
     }
@@ -596,7 +594,7 @@ fn visit_stores<V: Visitor>(
             let lines = value("homes") * (1 + value("releases") * slots);
             if lines > LINES {
                 return Err(format!(
-                    "so many stores are of {lines} lines, and there can be {LINES}"
+                    "the stores cover {lines} lines, but the maximum is {LINES}"
                 ));
             }
             visitor.visit(writes)
@@ -604,7 +602,7 @@ fn visit_stores<V: Visitor>(
         "broadcast" => {
             if value("threads") < value("homes") || value("homes") < 2 {
                 return Err(format!(
-                    "broadcast needs two homes, and no fewer threads than homes: not {} and {}",
+                    "broadcast needs at least two homes, and at least as many threads as homes, not {} and {}",
                     value("homes"),
                     value("threads")
                 ));
@@ -619,7 +617,7 @@ fn visit_stores<V: Visitor>(
             let (homes, threads) = (value("homes"), value("threads"));
             if homes < 2 || threads % homes != 0 {
                 return Err(format!(
-                    "exchange needs two homes, and as many threads on each host: not {homes} and {threads}"
+                    "exchange needs at least two homes, and equally many threads on each host, not {homes} and {threads}"
                 ));
             }
             if value("fanout") >= homes {
@@ -633,7 +631,7 @@ fn visit_stores<V: Visitor>(
             let lines = threads * value("fanout") * (1 + each);
             if lines > LINES {
                 return Err(format!(
-                    "so many stores are of {lines} lines, and there can be {LINES}"
+                    "the stores cover {lines} lines, but the maximum is {LINES}"
                 ));
             }
             visitor.visit(Kernels(Exchange {
@@ -710,7 +708,7 @@ fn visit_kernel<V: Visitor>(
         })),
         "histogram" if small("fanout") > hosts.threads => {
             return Err(format!(
-                "fanout must be 1 to {} with so many threads, not {}",
+                "fanout must be 1 to {} with this number of threads, not {}",
                 hosts.threads,
                 small("fanout")
             ));

@@ -187,7 +187,7 @@ fn verdict_lists_backing_permission_assumptions() {
     let home = construct::home(&mesi, 2).unwrap();
     let said = model(&mesi, &home, 2, 1, &lent()).unwrap_err().to_string();
     assert!(
-        said.contains("no local operation that gives it back"),
+        said.contains("no local operation that gives up the permission"),
         "{said}"
     );
 }

@@ -272,7 +272,7 @@ fn a_state_graph_has_every_state_and_every_transition() {
     let refused = graph(&peterson, 100, None).unwrap_err();
     assert_eq!(
         refused,
-        "the state graph has more than 100 states, too many to look at"
+        "the state graph has more than 100 states, too many to examine"
     );
     let copies = copies(2, false);
     let report = check(&copies, &Options::default()).unwrap();
@@ -460,7 +460,7 @@ fn deadlock_report_uses_source_expressions() {
         step (i=5): b
         step (i=9): b
         leaves out: does not fire, as an assumption in it does not hold
-        stays: may fire, but does not lead on
+        stays: is enabled, but leads to no new state
     "#]]
     .assert_eq(&lines.collect::<String>());
 }
@@ -502,7 +502,7 @@ fn unmet_covers_are_all_named() {
     assert_eq!(*property, Property::Cover("three".into()));
     assert_eq!(
         message,
-        "`three` and `four` are met nowhere: not in any of 3 states, the farthest 2 steps from a start"
+        "`three` and `four` are not covered in any of 3 states, at most 2 steps from a start"
     );
     let status = |name: &str| {
         let property = Property::Cover(name.into());

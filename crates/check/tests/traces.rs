@@ -263,7 +263,11 @@ fn read_older_than_its_core_has_observed_is_rejected() {
             (at + 2..=at + 3).contains(&refused.step),
             "{refused:?}, {at}"
         );
-        assert!(refused.why.contains("it knows of write"), "{}", refused.why);
+        assert!(
+            refused.why.contains("the remote has already seen write"),
+            "{}",
+            refused.why
+        );
         assert_eq!(judged(&loose), None, "{seed}");
         read += 1;
     }

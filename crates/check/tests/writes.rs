@@ -102,7 +102,7 @@ fn faults_of_stores_in_one_step_are_found() {
     let left = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
     let over =
         "W | Read ReadOnce | stall | \n  W | Write WriteLine | defer, writer := sender | stay";
-    assert_eq!(violated(left, over), "one store aside at a time");
+    assert_eq!(violated(left, over), "one deferred store at a time");
     // The deferred store is written after every response, though only the first time there is one.
     let more = "owed := owed - 1                                   | stay";
     let again = "owed := owed - 1, write deferred | stay";

@@ -50,7 +50,7 @@ pub(crate) fn watched<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err(
-                    "this is a fault of Cohkit itself: the work ended without a result",
+                    "internal error of Cohkit: the operation ended without a result",
                 ));
             }
         }

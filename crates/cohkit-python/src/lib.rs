@@ -56,7 +56,7 @@ pyo3::create_exception!(
     _cohkit,
     RefusedError,
     pyo3::exceptions::PyException,
-    "Why something cannot be done: which kind of reason, and the details as JSON text."
+    "Reason of a failed operation: its kind, and the details as JSON text."
 );
 
 /// Exception for a list of diagnostics; the public package converts it to a `TextError`.
@@ -351,7 +351,7 @@ fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
 
 fn sequence(json: &str) -> PyResult<Sequence> {
     serde_json::from_str(json)
-        .map_err(|error| PyValueError::new_err(format!("this is no message sequence: {error}")))
+        .map_err(|error| PyValueError::new_err(format!("this is not a message sequence: {error}")))
 }
 
 /// Draws a message sequence, given as JSON text, for a terminal of `width` columns.

@@ -23,7 +23,7 @@ impl Litmus {
         let test = match text {
             Some(text) => Test::parse(name, text).map_err(|diagnostics| bad_text(&diagnostics))?,
             None => Test::shape(name)
-                .map_err(|help| bad_input(&format!("`{name}` is no classic shape; {help}")))?,
+                .map_err(|help| bad_input(&format!("`{name}` is not a classic shape; {help}")))?,
         };
         Ok(Litmus { test })
     }
@@ -65,18 +65,16 @@ pub(crate) fn litmus(
         None => (None, None),
         Some(Texts::One(source)) => (Some(source), None),
         Some(Texts::Levels(upper, lower)) => (Some(upper), Some(lower)),
-        Some(Texts::Directions(device, host)) => {
-            return Err(bad_input(&format!(
-                "a test runs on one space, and the text composes two; give {} or {}",
-                device.path.display(),
-                host.path.display()
-            )))
-        }
+        Some(Texts::Directions(device, host)) => return Err(bad_input(&format!(
+            "a test runs on one address space, but the specification composes two; give {} or {}",
+            device.path.display(),
+            host.path.display()
+        ))),
     };
     let source = match (source, &how.system) {
         (Some(_), Some(name)) if lower.is_some() => {
             return Err(bad_input(&format!(
-                "`system` is {name}: systems of two levels have no sizes of their own"
+                "`system` is {name}: two-level systems have no sizes of their own"
             )));
         }
         (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(refused)?),
@@ -85,7 +83,7 @@ pub(crate) fn litmus(
     if let (Some(kinds), Some(lower)) = (&how.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
         return Err(bad_input(&format!(
-            "`kinds` is {kinds}: threads before two levels run on `{kind}` of {text}"
+            "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
         )));
     }
     if let (Some(source), None) = (&source, &lower) {
@@ -96,7 +94,7 @@ pub(crate) fn litmus(
         let [one] = <[_; 1]>::try_from(placed).map_err(|_| {
             let name = &source.protocol.name;
             bad_input(&format!(
-                "the kinds of remotes of {name} have rows of their own: `kinds` says which each thread runs on, of {count} ways"
+                "the kinds of remotes of {name} have different rows: `kinds` assigns one to each thread, in one of {count} ways"
             ))
         })?;
         test = one;
@@ -105,7 +103,7 @@ pub(crate) fn litmus(
         let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
         // Letters describe one mix, whereas `every` gives several.
         let [one] = <[_; 1]>::try_from(mixed)
-            .map_err(|_| bad_input("`stores` has a letter for each write of one test"))?;
+            .map_err(|_| bad_input("`stores` needs one letter per write of a single test"))?;
         test = one;
     }
     let asked = LitmusRequest {

@@ -294,7 +294,7 @@ fn operation(name: &str) -> PyResult<Operation> {
     let found = all.find(|operation| operation.name() == name);
     found.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "there is no local operation `{name}`; there are clean and clean-invalidate"
+            "there is no local operation `{name}`; expected clean or clean-invalidate"
         ))
     })
 }

@@ -143,16 +143,16 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
-                    "error: `{option}` needs the states that were expanded, and `--hash-compaction` keeps only their signatures\n  \
-                     help: leave one of the two out"
+                    "error: `{option}` needs the expanded states, but `--hash-compaction` keeps only their signatures\n  \
+                     help: remove one of the two options"
                 ),
             ));
         }
     }
     for file in &options.files {
         let (others, this, what) = match models::is_model(file) {
-            true => (&of_protocols[..], "a Murphi model", "protocol texts"),
-            false => (&of_models[..], "a protocol text", "Murphi models"),
+            true => (&of_protocols[..], "a Murphi model", "protocol files"),
+            false => (&of_models[..], "a protocol file", "Murphi models"),
         };
         if let Some(option) = others.iter().flatten().next() {
             return Err(Failure::new(
@@ -214,7 +214,7 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
-                    "error: {first} and {second}: both are texts of a protocol `{name}`, and would write the same files\n  \
+                    "error: {first} and {second}: both specify a protocol `{name}`, and would write the same files\n  \
                      help: check them one by one into folders of their own, or rename one of the protocols"
                 ),
             ));
@@ -453,14 +453,14 @@ impl Batch<'_> {
         );
         if judged.report.states == 0 && !found {
             console.say(&format!(
-                "warning: {}: no start state is left, so there is nothing to check",
+                "warning: {}: no start state is left; nothing to check",
                 path.display()
             ));
         }
         if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
             match trace.sequence.steps.is_empty() {
                 true => console.say(&format!(
-                    "{}: no messages are recognised in the counterexample, so there is no chart",
+                    "{}: no chart: the counterexample contains no recognised messages",
                     model.name
                 )),
                 false => {

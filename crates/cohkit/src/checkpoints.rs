@@ -90,7 +90,7 @@ impl Checkpoints {
         };
         let nothing = || {
             wrong(
-                "holds no checkpoints\n  help: name a folder that `--checkpoint` has written to"
+                "contains no checkpoints\n  help: name a folder that `--checkpoint` has written to"
                     .into(),
             )
         };
@@ -106,7 +106,7 @@ impl Checkpoints {
         match (resumes, any) {
             (false, true) => {
                 return wrong(format!(
-                    "holds checkpoints already\n  help: `--resume {shown}` goes on from them; or name another folder"
+                    "already contains checkpoints\n  help: `--resume {shown}` continues from them; or name another folder"
                 ))
             }
             (true, false) => return nothing(),
@@ -135,7 +135,7 @@ impl Checkpoints {
     /// Advice to resume, for the message of an interrupted command; none without a checkpoint.
     pub(crate) fn advice(&self) -> Option<String> {
         let any = self.any.load(Ordering::Relaxed);
-        any.then(|| format!("`--resume {}` goes on from here", self.folder.display()))
+        any.then(|| format!("`--resume {}` continues from here", self.folder.display()))
     }
 }
 
@@ -157,7 +157,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let (outcome, message) = match error.kind() {
         ErrorKind::NotADirectory => (
             ExitStatus::BadInput,
-            format!("error: {shown}: is no folder\n  help: checkpoints are kept in a folder of their own"),
+            format!("error: {shown}: is not a folder\n  help: name a folder for the checkpoints"),
         ),
         ErrorKind::PermissionDenied => (
             ExitStatus::CouldNotRun,
@@ -206,18 +206,18 @@ impl SearchCheckpoints<'_> {
         let shown = path.display();
         let wrong = match &error.kind {
             CheckpointErrorKind::Format => {
-                "is no checkpoint, or that of another version\n  help: begin again with `--checkpoint` and another folder"
+                "is not a checkpoint, or was written by another version\n  help: start again with `--checkpoint` and another folder"
             }
             CheckpointErrorKind::OtherModel => {
                 "is a checkpoint of another model, or of a check with other options\n  \
-                 help: give the files and options that the check was begun with"
+                 help: give the files and options of the original check"
             }
             CheckpointErrorKind::Damaged => {
-                "the checkpoint is damaged\n  help: delete it and those after it, to go on from the one before"
+                "the checkpoint is damaged\n  help: delete it and all later ones to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => {
-                "is not there, though later checkpoints are\n  \
-                 help: bring it back, or delete those after it, to go on from the one before"
+                "is missing, but later checkpoints exist\n  \
+                 help: restore it, or delete the later ones to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) => return unreadable(&path, error),
             CheckpointErrorKind::NotKept(error) => {
@@ -252,7 +252,7 @@ impl CheckpointSink for SearchCheckpoints<'_> {
                     false => Ok(None),
                     true => Err(io::Error::new(
                         ErrorKind::NotFound,
-                        "it is not there, though later ones are",
+                        "it is missing, but later ones exist",
                     )),
                 }
             }

@@ -178,8 +178,8 @@ impl Composed {
         Failure::new(
             ExitStatus::BadInput,
             format!(
-                "error: {}: this text composes something else than {wanted}\n  \
-                 help: {used} the texts that it uses, each by itself",
+                "error: {}: this specification does not compose {wanted}\n  \
+                 help: {used} the specifications that it uses, one by one",
                 self.path.display()
             ),
         )
@@ -233,8 +233,8 @@ impl Composed {
         }
         match worst {
             Some(ExitStatus::Success) if judged.len() == spaces.len() + levels.len() => {}
-            Some(ExitStatus::Violated) => return format!("{name}: violated, by a part\n"),
-            _ => return format!("{name}: undecided, as a part is\n"),
+            Some(ExitStatus::Violated) => return format!("{name}: violated: a part is violated\n"),
+            _ => return format!("{name}: undecided: a part is undecided\n"),
         }
         let alone = |number: &usize| {
             let of = |level: &&LevelBinding| level.inner == *number || level.outer == *number;
@@ -285,7 +285,7 @@ impl Texts {
         let Some(text) = shipped::protocol(Path::new(name)) else {
             let known = shipped::names().collect::<Vec<_>>().join(", ");
             let message = format!(
-                "error: the platform {} names the protocol `{name}`, which does not ship\n  help: there are {known}; `--protocol FILE` names another one",
+                "error: the platform {} names the protocol `{name}`, which is not shipped\n  help: there are {known}; `--protocol FILE` names another one",
                 platform.name
             );
             return Err(Failure::new(ExitStatus::BadInput, message));
@@ -310,7 +310,7 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
     match texts.find(|(name, _)| named(name)) {
         Some((name, text)) => Ok((PathBuf::from(name), (*text).to_string())),
         None => Err(format!(
-            "there is no file `{}`, and the texts that ship are {}",
+            "there is no file `{}`; the shipped specifications are {}",
             path.display(),
             shipped::PROTOCOLS
                 .iter()
@@ -359,8 +359,8 @@ fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure
         Some((option, _)) => Err(Failure::new(
             ExitStatus::BadInput,
             format!(
-                "error: {}: `{option}` is for one protocol, and this text composes several\n  \
-                 help: check the texts that it uses",
+                "error: {}: `{option}` applies to one protocol, but this specification composes several\n  \
+                 help: check the specifications that it uses",
                 path.display()
             ),
         )),

@@ -76,7 +76,7 @@ impl<'a> Console<'a> {
             }
             Err(error) => Err(Failure::new(
                 ExitStatus::CouldNotRun,
-                format!("error: standard output cannot be written: {error}\n  help: is there room on its disk? `> FILE` writes to another one"),
+                format!("error: standard output cannot be written: {error}\n  help: check the space on its disk, or redirect to another disk with `> FILE`"),
             )),
             Ok(()) => Ok(()),
         }

@@ -80,10 +80,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
     } else {
         let tools = TOOLS.iter().zip(&found);
         let tools = tools.map(|(tool, found)| text(tool, found));
-        let head = format!(
-            "{:13}  there  what it enables; its version, or why not\n",
-            "tool"
-        );
+        let head = format!("{:13}  there  purpose; version, or problem\n", "tool");
         head + &tools.collect::<String>()
     };
     deliver(&told, &options.output, console)?;
@@ -112,7 +109,7 @@ fn json(tool: &Tool, (versions, why): &Found) -> Value {
 
 fn text(tool: &Tool, (versions, why): &Found) -> String {
     let last = match why {
-        Some(why) => format!("{why}; brought by {}", tool.brought_by),
+        Some(why) => format!("{why}; install {}", tool.brought_by),
         None => {
             let versions = versions.iter();
             let versions = versions.map(|(name, version)| format!("{name} {version}"));
@@ -188,7 +185,7 @@ fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
                     format!("`{name}` is too old: {version}, and {major}.{minor} is needed")
                 }
                 None => format!(
-                    "`{name}` does not tell its version: it says {}",
+                    "`{name}` does not print its version: it says {}",
                     shown(&says)
                 ),
             },
@@ -246,7 +243,7 @@ fn modules() -> Result<BTreeMap<String, String>, String> {
         Err(error) => return Err(format!("`{shown}` cannot be run: {error}")),
     };
     let told: Option<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).ok();
-    let mut told = told.ok_or_else(|| format!("`{shown}` does not tell what it has"))?;
+    let mut told = told.ok_or_else(|| format!("`{shown}` does not list its modules"))?;
     // A package that can be imported without being installed counts as present.
     match has {
         true => told

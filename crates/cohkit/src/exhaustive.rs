@@ -32,10 +32,10 @@ impl Visitor for SizeCheck<'_> {
         } = self.0;
         if !scenario.ends() {
             let help = match endless(application, with, 2) {
-                numbers if numbers.is_empty() => "`--with help` lists its numbers".into(),
+                numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
-            let what = "this has no end, so that it cannot be explored whether the end is in reach";
+            let what = "the application never ends, so `--exhaustive` cannot check that its end is reachable";
             return Err(NotRun::input(what, help));
         }
         let (lines, words) = (scenario.lines(), scenario.words());
@@ -44,7 +44,7 @@ impl Visitor for SizeCheck<'_> {
             let what = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
             return Err(NotRun::input(
                 what,
-                "`--with help` lists the numbers that make it smaller",
+                "`--with help` lists its parameters, which can make it smaller",
             ));
         }
         Ok(())
@@ -95,7 +95,7 @@ impl Visitor for ApplicationExplorer<'_> {
 pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
     let wrong = |what| NotRun::Input { what, help: None };
     if options.application.contains('+') {
-        let what = "`--exhaustive` explores one application, and several are asked for";
+        let what = "`--exhaustive` explores one application, but several are given";
         return Err(wrong(what.into()));
     }
     let values = values(&options.with)?;
@@ -111,8 +111,7 @@ pub(crate) fn run(
     let values: BTreeMap<String, u64> = (play.numbers.iter()).cloned().collect();
     let rights = play.setup.play.as_ref();
     let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
-        let error =
-            "error: only what stands behind a home that is written as a policy can be explored";
+        let error = "error: `--exhaustive` supports only homes that are written as a policy";
         return Err(Failure::new(ExitStatus::BadInput, error));
     };
     let begun = Instant::now();
@@ -166,7 +165,7 @@ fn report(play: &Play, ending: &Ending) -> String {
             let states = counted(*states as u64, "state");
             writeln!(
                 text,
-                "verified: {states}, and from each the end is in reach; {ends} are ends"
+                "verified: {states}, and the end is reachable from each; {ends} are final states"
             )
         }
         Ending::Violated { what, steps } => {
@@ -178,7 +177,7 @@ fn report(play: &Play, ending: &Ending) -> String {
         }
         Ending::Undecided { states } => {
             let states = counted(*states as u64, "state");
-            writeln!(text, "undecided: there are more than {states}")
+            writeln!(text, "undecided: state limit reached: more than {states}")
         }
         Ending::NotExplored(what) => writeln!(text, "{what}"),
     };

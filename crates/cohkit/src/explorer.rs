@@ -100,7 +100,7 @@ impl Explorer {
             };
             let Some(choice) = choices.get(position) else {
                 return Err(format!(
-                    "step {number} of this way is choice {position}, but {} can happen there",
+                    "step {number} of this path is choice {position}, but {} can happen there",
                     choices.len()
                 ));
             };
@@ -149,7 +149,7 @@ impl Explorer {
                 lost: Some(way), ..
             } => Some((
                 way,
-                Some(json!("from here on nothing comes to rest any more")),
+                Some(json!("no quiescent state is reachable from here")),
             )),
             Found::Safe { worlds, .. } => {
                 let looked = worlds.len();
@@ -262,7 +262,7 @@ mod tests {
             .view(&[load, 99])
             .expect_err("there are not so many");
         assert!(
-            error.starts_with("step 1 of this way is choice 99, but "),
+            error.starts_with("step 1 of this path is choice 99, but "),
             "{error}"
         );
     }

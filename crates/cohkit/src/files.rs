@@ -44,8 +44,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let ending = match path.extension().and_then(|extension| extension.to_str()) {
         Some("m") => "Murphi models end in `.m`",
         Some("litmus") => "litmus tests end in `.litmus`",
-        Some("json") => "traces are what `cohkit sim --trace` and others write",
-        _ => "protocol texts end in `.coh`",
+        Some("json") => "traces are written by `cohkit sim --trace` and other commands",
+        _ => "protocol files end in `.coh`",
     };
     // A path without extension is taken for the name of a protocol.
     let ending = match path.extension() {
@@ -56,13 +56,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
                 false => String::new(),
             };
             let names = names.join(", ");
-            format!("{near}{ending}; the protocols that ship are {names}")
+            format!("{near}{ending}; the shipped protocols are {names}")
         }
         Some(_) => ending.to_string(),
     };
     let (what, ending_there) = match has_files(path, "litmus") {
         true => ("litmus tests", "litmus"),
-        false => ("protocol texts", "coh"),
+        false => ("protocol files", "coh"),
     };
     let folder = format!("name the {what} in it, as in `{shown}/*.{ending_there}`");
     let bytes = read_bytes(path, &ending, &folder)?;
@@ -83,19 +83,22 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         .iter()
         .any(|mark| bytes.starts_with(*mark))
     {
-        return Err(refused("is a text in UTF-16", "save it in UTF-8"));
+        return Err(refused("is encoded in UTF-16", "save it in UTF-8"));
     }
     if bytes.starts_with(b"\x1f\x8b") {
-        return Err(refused("is packed by gzip", "unpack it by `gunzip`"));
+        return Err(refused(
+            "is compressed by gzip",
+            "decompress it with `gunzip`",
+        ));
     }
     if bytes.contains(&b'\r') && !bytes.contains(&b'\n') {
-        let help = "save it with the line ends of Unix or Windows";
-        return Err(refused("its lines end in carriage returns alone", help));
+        let help = "save it with Unix or Windows line endings";
+        return Err(refused("its lines end in carriage returns only", help));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let what = format!("is not text: byte {at} is not UTF-8");
-        refused(&what, "it has to be a plain text file in UTF-8")
+        refused(&what, "save it as plain text in UTF-8")
     })
 }
 
@@ -115,7 +118,7 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder:
             let near = beside(path);
             (
                 ExitStatus::BadInput,
-                format!("no such file\n  help: {near}{missing}; is the path right?"),
+                format!("no such file\n  help: {near}{missing}; check the path"),
             )
         }
         ErrorKind::IsADirectory => (
@@ -157,7 +160,7 @@ pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec
     if bytes.len() as u64 > LARGEST {
         return Err(Failure::new(
             ExitStatus::BadInput,
-            format!("error: {shown}: has more than 256 MiB, and no more are read"),
+            format!("error: {shown}: is larger than the limit of 256 MiB"),
         ));
     }
     Ok(bytes)
@@ -365,10 +368,10 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         ),
         ErrorKind::FileTooLarge => (
             "the limit on the size of files is reached".to_string(),
-            "`ulimit -f` may be wider",
+            "raise it with `ulimit -f`",
         ),
         ErrorKind::NotFound if folder_of(path).is_dir() => (
-            "no file can be made in its folder".to_string(),
+            "cannot create a file in its folder".to_string(),
             "name another place",
         ),
         ErrorKind::NotFound => (
@@ -377,7 +380,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         ),
         ErrorKind::IsADirectory => ("is a folder".to_string(), "name a file"),
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => (
-            "a file stands where a folder is needed".to_string(),
+            "a file exists where a folder is needed".to_string(),
             "name another place",
         ),
         _ => (format!("cannot be written: {error}"), "name another place"),
@@ -476,7 +479,7 @@ mod tests {
             #[cfg(target_os = "linux")]
             (
                 try_file(Path::new("/proc/new")),
-                "no file can be made in its folder",
+                "cannot create a file in its folder",
             ),
             (try_folder(&at("file")), "a file stands where a folder"),
             (try_folder(&at("file/a")), "a file stands where a folder"),
@@ -523,10 +526,10 @@ mod tests {
                 holds("binary.coh", b"protocol \xff").as_path(),
                 "byte 9 is not UTF-8",
             ),
-            (&holds("wide.coh", &wide), "is a text in UTF-16"),
+            (&holds("wide.coh", &wide), "is encoded in UTF-16"),
             (
                 &holds("old.coh", b"protocol p {\r}\r"),
-                "its lines end in carriage returns alone",
+                "its lines end in carriage returns only",
             ),
             (folder.path(), "is a folder"),
             (&folder.path().join("none.coh"), "no such file"),

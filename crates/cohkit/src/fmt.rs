@@ -29,7 +29,7 @@ fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<ExitSt
     if !is_input && !path.exists() && crate::shipped::protocol(path).is_some() {
         let name = path.display();
         let message = format!(
-            "error: {name}: is a protocol that ships, and no file\n  help: `cohkit list {name} --out {name}.coh` writes it to one"
+            "error: {name}: is a shipped protocol, not a file\n  help: `cohkit list {name} --out {name}.coh` writes it to one"
         );
         return Err(Failure::new(ExitStatus::BadInput, message));
     }

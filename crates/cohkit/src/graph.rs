@@ -24,7 +24,7 @@ enum Form {
 /// Checks that there is one input file, and that a graph can be written to `file`.
 pub(crate) fn reject_unsuitable_options(options: &Check, file: &Path) -> Result<(), Failure> {
     if options.files.len() > 1 {
-        let what = "is for one state graph, but several texts are given";
+        let what = "is for one state graph, but several files are given";
         return Err(wrong(file, what, "check them one by one"));
     }
     form(file)?;
@@ -39,7 +39,7 @@ fn form(file: &Path) -> Result<Form, Failure> {
         _ => Err(wrong(
             file,
             "ends in neither `.dot` nor `.json`",
-            "the ending says what is written: a graph for Graphviz, or JSON",
+            "the extension selects the format: `.dot` for Graphviz, `.json` for JSON",
         )),
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
         return Err(Failure::new(
             ExitStatus::BadInput,
             format!(
-                "error: {}: a state graph is of one system, not of {}\n  help: name it with `--system`",
+                "error: {}: a state graph shows one system, not {}\n  help: name it with `--system`",
                 source.path.display(),
                 all.join(" and ")
             ),

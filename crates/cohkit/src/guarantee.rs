@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of threads of a program.
 const THREADS: usize = 3;
 
-const NO_ATOMICS: &str = "need atomic accesses, which the home has not";
+const NO_ATOMICS: &str = "need atomic accesses, which the home does not support";
 
 const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
 
@@ -186,7 +186,7 @@ impl Guaranteed {
     fn limits(&self) -> Vec<String> {
         let given_up = counted(self.found.gives_up, "line");
         let mut limits = vec![format!(
-            "more than {given_up} given up unasked (`cohkit litmus --gives-up N`)"
+            "more than {given_up} evicted spontaneously (`cohkit litmus --gives-up N`)"
         )];
         if !self.unused.is_empty() {
             let unused = self.unused.join(" or ");

@@ -48,9 +48,9 @@ pub(crate) fn jump_origin(
 /// Size of the stack that overflowed, with the remedy; empty for other exceptions.
 pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     match exception {
-        Exception::StackOverflow(_) => format!(
-            " (the stack has an eighth of memory, of {memory} MiB; `--memory MIB` gives more)"
-        ),
+        Exception::StackOverflow(_) => {
+            format!(" (the stack is one eighth of memory: {memory} MiB; `--memory MIB` gives more)")
+        }
         _ => String::new(),
     }
 }
@@ -73,11 +73,11 @@ pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
         Ok(canonical_path) if canonical_path.is_dir() => Ok(canonical_path),
         Ok(_) => Err(Failure::new(
             ExitStatus::BadInput,
-            format!("error: {shown}: is no folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
+            format!("error: {shown}: is not a folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
         )),
         Err(error) => Err(Failure::new(
             if error.kind() == ErrorKind::NotFound { ExitStatus::BadInput } else { ExitStatus::CouldNotRun },
-            format!("error: {shown}: the folder cannot be used: {error}"),
+            format!("error: {shown}: cannot use the folder: {error}"),
         )),
     }
 }

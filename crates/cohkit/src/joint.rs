@@ -91,7 +91,7 @@ pub(crate) fn judge(
             verdict.states = worlds.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
             if let Some(way) = lost {
-                let what = "from here nothing that has to happen leads to rest".to_string();
+                let what = "no quiescent state is reachable from here by forced steps".to_string();
                 verdict.ended = Ended::Broken("drain".into(), what, begin.follow(&levels, &way));
             }
         }
@@ -106,13 +106,13 @@ pub(crate) fn judge(
                     Ended::Broken(violation.property.to_string(), violation.what.clone(), way)
                 }
                 (None, Some(Wrong::Exceeded(limit))) => Ended::Undecided(limit.clone()),
-                _ => Ended::Undecided("something is wrong".into()),
+                _ => Ended::Undecided("the search ended without a result".into()),
             };
         }
         Found::TooMany { worlds } => {
             verdict.states = worlds;
             let why = match go_on() {
-                true => "there are more states than are to be visited (`--max-states N`)",
+                true => "state limit reached; raise it with `--max-states N`",
                 false => "interrupted",
             };
             verdict.ended = Ended::Undecided(why.into());

@@ -54,7 +54,7 @@ impl Systems {
         }
         if declared.is_empty() {
             return Err(Wrong::input(
-                "the text has no system to check",
+                "the specification has no system to check",
                 "add `system small { remotes 2; lines 1 }` to it, or use `--remotes` and `--lines`",
             ));
         }
@@ -332,7 +332,7 @@ fn judge_systems(
     }
     let why_added = |why: &str| {
         let joined = protocol.blocks_across_lines().unwrap_or("rows");
-        format!("added to the systems of the text: {joined} join lines, and {why}")
+        format!("added to the systems of the specification: {joined} join lines, and {why}")
     };
     for system in &protocol.systems {
         let mut judged = Judged::new(source, system, &homes, request, listener)?;
@@ -355,7 +355,7 @@ fn judge_systems(
                 wide = Some(found);
             } else {
                 judged.notes.push(format!(
-                    "{} and {} together were not judged, as a limit ended their search; a system of the text with as many is searched whole",
+                    "{} and {} together were not judged: the search reached its limit; declare a system of this size to search it completely",
                     counted(system.remotes.total(), "remote"),
                     counted(system.lines, "line"),
                 ));
@@ -466,13 +466,13 @@ impl<'a> Judged<'a> {
         if !never.is_empty() {
             let (agent, never) = (&protocol.remote.name, never.join(", "));
             notes.push(format!(
-                "never performed, as no {agent} ever begins it: {never}"
+                "never performed, as no {agent} ever starts it: {never}"
             ));
         }
         if !absent.is_empty() {
             let absent = absent.join(", ");
             notes.push(format!(
-                "never performed, as the text has no row for it: {absent}"
+                "never performed, as the specification has no row for it: {absent}"
             ));
         }
         notes.extend(more);

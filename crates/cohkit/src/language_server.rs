@@ -34,7 +34,7 @@ use std::sync::atomic::AtomicBool;
 /// Serves one editor until it sends `exit` or closes the connection.
 pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
     let no_protocol = |what: String| {
-        let what = format!("error: standard input is not the language server protocol: {what}\n  help: editors start this command");
+        let what = format!("error: invalid language server protocol on standard input: {what}\n  help: editors start this command");
         Failure::new(ExitStatus::BadInput, what)
     };
     let mut input = std::io::stdin().lock();
@@ -94,16 +94,16 @@ impl Stage {
                 })))
             }
             (Stage::Begins, _) => {
-                let what = "the first request is `initialize`".to_string();
+                let what = "the first request must be `initialize`".to_string();
                 Err((messages::NOT_INITIALIZED, what))
             }
-            (Stage::Serves, Initialize::METHOD) => invalid("`initialize` came before"),
+            (Stage::Serves, Initialize::METHOD) => invalid("`initialize` was already received"),
             (Stage::Serves, Shutdown::METHOD) => {
                 *self = Stage::Ends;
                 Ok(Some(Value::Null))
             }
             (Stage::Serves, _) => Ok(None),
-            (Stage::Ends, _) => invalid("`shutdown` came before"),
+            (Stage::Ends, _) => invalid("`shutdown` was already received"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Stage {
             Stage::Begins | Stage::Serves => Err(Failure::new(
                 // The protocol requires exit code 1.
                 ExitStatus::Violated,
-                "error: the editor ended without `shutdown`",
+                "error: the editor exited without `shutdown`",
             )),
         }
     }
@@ -281,7 +281,7 @@ impl Texts {
                 json!(self.find(&of.text_document.uri)?.symbols())
             }
             _ => {
-                let what = format!("there is no request `{method}` here");
+                let what = format!("unsupported request `{method}` here");
                 return Err((messages::NO_SUCH_METHOD, what));
             }
         };

@@ -170,7 +170,7 @@ fn reword_parser_errors(message: &str) -> String {
     for (said, ours) in [
         (
             "invalid digit found in string",
-            "a number from 0 on is needed",
+            "expected a non-negative integer",
         ),
         (
             "cannot parse integer from empty string",

@@ -19,7 +19,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
-                    "error: {}: is there already, and differs from what ships\n  help: remove it, or choose another folder",
+                    "error: {}: already exists, and differs from the shipped file\n  help: remove it, or choose another folder",
                     path.display()
                 ),
             ));
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
         .collect();
     files::write_together(&together)?;
     console.print(&format!(
-        "{} files are in {}, from where the commands of docs/nearmemory.md work:\n\n{NEXT}",
+        "{} files are in {}; run the commands of docs/nearmemory.md there:\n\n{NEXT}",
         files.len(),
         folder.display()
     ))?;

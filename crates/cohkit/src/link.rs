@@ -98,13 +98,15 @@ fn question(asked: &LinkOptions) -> Result<LinkConfig, String> {
         sizes.sort_unstable();
         let sizes: Vec<String> = sizes.iter().map(u16::to_string).collect();
         let sizes = sizes.join(", ");
-        return Err(format!("{name} has data of {sizes} bytes, not {payload}"));
+        return Err(format!(
+            "{name} supports payloads of {sizes} bytes, not {payload}"
+        ));
     };
     let delay = match u32::try_from(asked.delay_ns) {
         Ok(delay) if asked.delay_ns <= LONGEST_NS => delay,
         _ => {
             return Err(format!(
-                "one way is at most {LONGEST_NS} ns, not {}",
+                "the one-way latency is at most {LONGEST_NS} ns, not {}",
                 asked.delay_ns
             ))
         }
@@ -137,8 +139,9 @@ fn transfers(asked: &LinkOptions, question: &LinkConfig) -> Result<Vec<Transfers
     }
     let name = &asked.link;
     let both = question.transfers(bytes);
-    let both = both
-        .ok_or_else(|| format!("transfers by DMA are of pcie3, pcie4 and pcie5, not of {name}"))?;
+    let both = both.ok_or_else(|| {
+        format!("transfers by DMA are supported by pcie3, pcie4 and pcie5, not by {name}")
+    })?;
     Ok(both.into())
 }
 

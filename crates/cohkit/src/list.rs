@@ -30,11 +30,11 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
     (
         "cckit-table3",
-        "clean-invalidates by the device, time of one and rate of many",
+        "clean-invalidates by the device: latency of one, and rate of many",
     ),
     (
         "cckit-fig7",
-        "increments of a shared table by a CPU thread, against a part of rows that the other side increments too",
+        "increments of a shared table by a CPU thread, by the share of rows that the other side increments too",
     ),
     (
         "cckit-fig8",
@@ -66,7 +66,7 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
     (
         "ccix-exp2",
-        "what the translation of addresses costs a card over CCIX",
+        "cost of address translation for a card over CCIX",
     ),
     (
         "ccix-exp3",
@@ -82,23 +82,23 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
     (
         "cord-fig8",
-        "stores to other hosts' memory, ordered in three ways, over those ordered at directories",
+        "stores to other hosts' memory, ordered in three ways, relative to stores ordered at directories",
     ),
     (
         "cord-fig9",
-        "time of stores ordered at their source, over those ordered at directories, by latency between hosts",
+        "time of stores ordered at their source, relative to ordering at directories, by latency between hosts",
     ),
     (
         "cord-fig10",
-        "stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
+        "stores ordered by epochs and counters, by their bits, relative to sequence numbers of 40 and 8 bits",
     ),
     (
         "cord-fig2",
-        "what waiting for acknowledgements of stores costs programs whose stores are ordered at their source",
+        "cost of waiting for store acknowledgements in programs whose stores are ordered at their source",
     ),
     (
         "cord-fig7",
-        "programs whose stores are ordered in three ways, over those ordered at directories",
+        "programs whose stores are ordered in three ways, relative to stores ordered at directories",
     ),
     (
         "cord-fig13",
@@ -146,7 +146,7 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
     (
         "proxics-spawn",
-        "starting a program on a core beside far memory, by its length, looked through or trusted",
+        "starting a program on a core beside far memory, by its length, verified or trusted",
     ),
     (
         "proxics-sum",
@@ -224,7 +224,7 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
     let shelves = shelves();
     let names = || shelves.iter().flat_map(|shelf| &shelf.things);
     let what = match names().any(|(known, _)| *known == shown) {
-        true => format!("`{shown}` has no text; protocols and platforms have"),
+        true => format!("`{shown}` has no file to print; protocols and platforms have"),
         false => {
             let known: Vec<&str> = names().map(|(known, _)| known.as_str()).collect();
             let kinds = shelves.iter().map(|shelf| shelf.key);
@@ -233,9 +233,7 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
                 .chain(kinds)
                 .chain(shipped::names().map(|name| name as &str));
             let near = did_you_mean(&shown, known);
-            format!(
-                "nothing that ships is named `{shown}`\n  help: {near}`cohkit list` has all names"
-            )
+            format!("nothing shipped is named `{shown}`\n  help: {near}`cohkit list` has all names")
         }
     };
     Err(Failure::new(ExitStatus::BadInput, format!("error: {what}")))

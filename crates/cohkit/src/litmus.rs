@@ -221,7 +221,7 @@ pub fn answer(
             Ok(report.json)
         }
         (None, Some(_)) => {
-            let said = "error: threads of the simulator run on a protocol, and none is given";
+            let said = "error: runs in the simulator need a protocol, but none is given";
             Err(Failure::new(ExitStatus::BadInput, said).into())
         }
         (_, None) => {
@@ -238,7 +238,7 @@ fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
         let all: Vec<String> = all
             .map(|value| value.get_name().replace('-', "_"))
             .collect();
-        let said = format!("error: `{name}` is none of {}", all.join(", "));
+        let said = format!("error: `{name}` is not one of {}", all.join(", "));
         Failure::new(ExitStatus::BadInput, said)
     })
 }
@@ -379,7 +379,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
                 (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
                 (Some(name), Some(_)) => {
                     let said = format!(
-                        "error: --system {name}: systems of two levels have no sizes of their own"
+                        "error: --system {name}: two-level systems have no sizes of their own"
                     );
                     return Err(Failure::new(ExitStatus::BadInput, said));
                 }
@@ -410,7 +410,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if !(tests.is_empty() || tests.len() == options.files.len()) {
         let (refused, all) = (options.files.len() - tests.len(), options.files.len());
         console.say(&format!(
-            "{refused} of {all} tests are not decided, as they are not read"
+            "{refused} of {all} tests are undecided: they could not be read"
         ));
     }
     if options.shapes {
@@ -426,8 +426,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     }
     if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
-        let said =
-            format!("error: --kinds {kinds}: threads before two levels run on `{kind}` of {text}");
+        let said = format!(
+            "error: --kinds {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
+        );
         return Err(Failure::new(ExitStatus::BadInput, said));
     }
     if let Some(source) = lower.as_ref().or(source.as_ref()) {
@@ -563,7 +564,7 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {
         return Test::shape(&name).map_err(|help| {
             let said = format!(
-                "error: {name}: no such file, and no classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
+                "error: {name}: no such file or classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
             );
             Failure::new(ExitStatus::BadInput, said)
         });
@@ -592,7 +593,7 @@ fn way(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Shortest>, NotJudged> {
     if lower.is_some() {
-        let said = "error: a chart is of the caches of one level, and the text has two";
+        let said = "error: charts show one level of caches, but the specification has two";
         return Err(Failure::new(ExitStatus::BadInput, said).into());
     }
     let program = &test.program;
@@ -781,7 +782,7 @@ impl Expected {
 /// Description of a deadlock or livelock.
 fn stuck(livelock: bool) -> &'static str {
     match livelock {
-        false => "deadlock: no step is possible, and threads have not ended",
+        false => "deadlock: no step is possible, but some threads have not ended",
         true => "livelock: no outcome is reachable from a reachable state",
     }
 }

@@ -30,7 +30,7 @@ impl Lock {
                 return Err(Failure::new(
                     ExitStatus::CouldNotRun,
                     format!(
-                        "error: {shown}: another check keeps its checkpoints here\n  \
+                        "error: {shown}: another check writes its checkpoints here\n  \
                          help: wait until it ends, or name another folder"
                     ),
                 ));

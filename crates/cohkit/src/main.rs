@@ -41,9 +41,9 @@ fn given(memory: *mut u8) -> *mut u8 {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn no_memory() {
-    const OUT_OF_MEMORY_MESSAGE: &[u8] = b"error: there is no more memory\n  \
-        help: limits such as `ulimit -v` may be wider; `--max-memory SIZE` lets a check give up before, \
-        and fewer `--threads` take less\n";
+    const OUT_OF_MEMORY_MESSAGE: &[u8] = b"error: out of memory\n  \
+        help: raise limits such as `ulimit -v`, limit the check with `--max-memory SIZE`, \
+        or use fewer `--threads`\n";
     // SAFETY: the bytes are static, and the process exits without a return to the interrupted allocation.
     unsafe {
         libc::write(
@@ -86,7 +86,10 @@ fn main() -> ExitCode {
     let interrupted = match cohkit::interrupt::watch() {
         Ok(interrupted) => interrupted,
         Err(error) => {
-            let _ = writeln!(stderr(), "warning: Ctrl-C will stop at once: {error}");
+            let _ = writeln!(
+                stderr(),
+                "warning: Ctrl-C will stop the command immediately: {error}"
+            );
             cohkit::interrupt::never()
         }
     };

@@ -49,8 +49,8 @@ pub(crate) fn run(
     }
     let judge = Judge::new(&source.text).map_err(|how| {
         wrong(format!(
-            "the text itself does not hold, so nothing is told by its mutants: {how}\n  \
-             help: `cohkit check` tells more"
+            "the unmutated specification is not verified, so its mutants show nothing: {how}\n  \
+             help: `cohkit check` reports the details"
         ))
     })?;
     let Some(fates) = fates(options, &judge, &all, &chosen, console) else {

@@ -36,7 +36,7 @@ impl Drawn {
         let text = ["json", "jsonl", "txt", "csv", "html", "svg", "md"];
         if let Some(ending) = ending.filter(|ending| text.contains(&ending.as_str())) {
             return Err(NotRun::input(
-                format!("--timeline: a timeline is a binary trace of Perfetto, and `.{ending}` is a format of text"),
+                format!("--timeline: the timeline is a binary Perfetto trace, but `.{ending}` is a text format"),
                 "name a file such as run.pftrace",
             ));
         }
@@ -57,14 +57,12 @@ impl Drawn {
             let help = "give two times with their units, the earlier first, such as 10us..12us";
             let wrong = |what| wrong("timeline-window", what, help);
             let Some((from, to)) = window.split_once("..") else {
-                return Err(wrong(format!("`{window}` is no `FROM..TO`")));
+                return Err(wrong(format!("`{window}` is not `FROM..TO`")));
             };
             let time = |text: &str| units::parse(text.trim(), Unit::Picoseconds).map_err(wrong);
             filter.window = time(from)?..time(to)?;
             if filter.window.is_empty() {
-                return Err(wrong(format!(
-                    "`{window}` has its end before its begin, or at it"
-                )));
+                return Err(wrong(format!("`{window}` must end after it begins")));
             }
         }
         Ok(Some(filter))
@@ -120,7 +118,7 @@ pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
         Some(time) => {
             let time = units::show(time, Unit::Picoseconds);
             format!(
-                "\nthe timeline shows {shown} in {bytes} bytes, and was full at {time}; `--timeline-window`, `--timeline-line` and `--timeline-agent` choose, `--timeline-size` makes room\n"
+                "\nthe timeline shows {shown} in {bytes} bytes, and was full at {time}; `--timeline-window`, `--timeline-line` and `--timeline-agent` restrict it, `--timeline-size` raises the limit\n"
             )
         }
     }
@@ -130,7 +128,7 @@ pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
 fn explained(of: &Explanation, width: usize) -> String {
     let mut text = String::from("\n");
     let Some(slowest) = &of.slowest else {
-        text.push_str("no access was performed whose time could be told\n");
+        text.push_str("no access with a measured latency was performed\n");
         return text;
     };
     let row = |text: &mut String, name: &str, total: u128, slowest: u64, what: &str| {
@@ -141,7 +139,7 @@ fn explained(of: &Explanation, width: usize) -> String {
     };
     let _ = writeln!(
         text,
-        "where the time goes         mean access           the slowest"
+        "latency breakdown           mean access           the slowest"
     );
     for part in Part::ALL {
         let its = |step: Step| step.part() == part;

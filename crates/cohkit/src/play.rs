@@ -34,7 +34,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let wrong = |wrong: NotRun| failure(wrong, colour);
     let charts = options.output.charts(console.terminal);
     if let (true, Some(option)) = (options.exhaustive, options.watched.asked()) {
-        let what = format!("`{option}` tells of one run in time, and `--exhaustive` has none");
+        let what =
+            format!("`{option}` reports on one timed run, which `--exhaustive` does not make");
         return Err(wrong(NotRun::plain(what)));
     }
     if options.exhaustive {
@@ -115,7 +116,7 @@ fn texts(
     match texts {
         Texts::One(source) => Ok((source, None)),
         Texts::Directions(..) if options.exhaustive => Err(wrong(
-            "`--exhaustive` explores one space, and the text composes two",
+            "`--exhaustive` explores one address space, but the specification composes two",
         )),
         Texts::Directions(device, host) => Ok((device, Some(host))),
         Texts::Levels(..) => Err(wrong(TWO_LEVELS)),
@@ -169,7 +170,7 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         let warm_up = &play.request.warm_up;
         let _ = writeln!(
             text,
-            "\nnothing was counted or timed: everything had ended before the warm-up of {warm_up} had"
+            "\nnothing was measured: the application ended before the end of the warm-up of {warm_up} had"
         );
         return text;
     }

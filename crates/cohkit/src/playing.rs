@@ -112,7 +112,7 @@ pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String 
     for (part, _) in application.split('+').map(of_file) {
         let shipped = ALL.iter().filter(|s| s.name == part);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);
-        for parameter in parameters.filter(|p| p.text.ends_with("0: without end")) {
+        for parameter in parameters.filter(|p| p.text.ends_with("0: unlimited")) {
             let number = match several {
                 true => format!("{part}.{}", parameter.name),
                 false => parameter.name.to_string(),
@@ -156,7 +156,7 @@ fn of_file(part: &str) -> (&str, Option<&str>) {
 
 /// Error message for a protocol with two levels.
 pub const TWO_LEVELS: &str =
-    "an application stands behind a home of one level, and the text has two";
+    "applications are supported only for one level of caches, but the specification has two";
 
 /// Reads the graph of an application.
 fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
@@ -210,7 +210,7 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
             !names.contains(&part)
         }),
     ) {
-        let what = format!("`{given}` does not say of which application it is a number");
+        let what = format!("`{given}` does not name its application");
         return Err(NotRun::input(
             what,
             format!("write it like `{}.NUMBER`", names[0]),
@@ -284,7 +284,7 @@ impl Play {
     ) -> Result<Play, NotRun> {
         let source = source.sized(&request.sizes).map_err(wrong)?;
         let protocol = source.protocol.clone();
-        let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
+        let cannot = |what: String| wrong(format!("cannot simulate this application: {what}"));
         let host = host.map(|host| HostSpace::new(host.protocol, &platform));
         let host = host.transpose().map_err(cannot)?;
         let setup = Setup::with_scenario(protocol, platform, scenario);
@@ -313,7 +313,10 @@ impl Play {
             Some(_) => Spaces::new(&setup, None).map(|_| ()),
         };
         begun.map_err(|what| match endless {
-            true => NotRun::input(format!("this cannot be played: {what}"), end(&request)),
+            true => NotRun::input(
+                format!("cannot simulate this application: {what}"),
+                end(&request),
+            ),
             false => cannot(what),
         })?;
         Ok(Play {

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
     let bad = |reason: &str| {
         let help = match reason.contains("\n  help: ") {
             true => "",
-            false => "\n  help: docs/riscv.md shows how a program is compiled, and docs/nearmemory.md those for a host",
+            false => "\n  help: docs/riscv.md shows how to compile a program, docs/nearmemory.md how to compile one for a host",
         };
         Failure::new(
             ExitStatus::BadInput,
@@ -32,13 +32,13 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
     };
     let file = files::read_bytes(
         &options.program,
-        "a program is what a compiler for RV64 has made of a source, as docs/riscv.md shows",
+        "a program is an RV64 ELF file; docs/riscv.md shows how to compile one",
         "name a program in it",
     )?;
     let image = Image::read(&file).map_err(|reason| bad(&reason))?;
     if channel::unverified(&file).is_ok() {
         return Err(bad(
-            "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it, before the host's program",
+            "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it; the host's program follows",
         ));
     }
     let folder = options
@@ -121,7 +121,7 @@ fn alone(
         }
         if hart.csrs.instret >= most {
             outside.say(&format!(
-                "not decided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
+                "undecided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
                 counted(most, "instruction"),
                 stands(file, image, &hart, &memory)
             ));
@@ -148,7 +148,7 @@ fn alone(
 /// Current position of the program.
 fn stands(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
     let place = guest_io::place(file, image, hart.pc, &instruction(hart, memory));
-    format!("the program stands at {place}")
+    format!("the program is at {place}")
 }
 
 /// Instruction at the program counter, if it is readable.

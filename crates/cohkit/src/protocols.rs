@@ -122,7 +122,7 @@ impl Source {
                     .map(|error| error.render(&path, &self.text, false));
                 let errors: Vec<String> = errors.collect();
                 Err(format!(
-                    "with these sizes the text is wrong\n{}",
+                    "with these sizes the specification is invalid\n{}",
                     errors.join("\n\n")
                 ))
             }

@@ -38,7 +38,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitSta
             }
             PackageAnswer::Lacks => "does not have it".to_string(),
             PackageAnswer::Absent => "is not installed".to_string(),
-            PackageAnswer::Fails(why) => format!("cannot be asked: {why}"),
+            PackageAnswer::Fails(why) => format!("cannot be queried: {why}"),
         };
         asked += &format!("\n  `{}` {what}", python.display());
     }
@@ -47,7 +47,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitSta
             ExitStatus::CouldNotRun,
             format!(
                 "error: `cohkit {command}` needs the Python package cohkit{asked}\n  \
-                 help: `pip install .` in Cohkit's repository installs it with a command beside it; Python 3.11 is needed"
+                 help: `pip install .` in Cohkit's repository installs it; Python 3.11 is needed"
             ),
         ));
     };
@@ -76,7 +76,7 @@ pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
             PackageAnswer::Absent => {}
             PackageAnswer::Fails(what) => {
                 why = why.or(Some(format!(
-                    "`{}` cannot be asked: {what}",
+                    "`{}` cannot be queried: {what}",
                     python.display()
                 )));
             }

@@ -32,8 +32,8 @@ pub(crate) fn run(
     let [text] = &options.files[..] else {
         return Err(input(
             file,
-            "is replayed on one text, but several are given",
-            "name the one that it is of",
+            "is replayed on one specification, but several are given",
+            "name the specification of the trace",
         ));
     };
     let recordings = read(file)?;
@@ -112,7 +112,7 @@ impl Replayed<'_> {
                     .collect();
                 return Err(input(
                     self.file,
-                    format!("does not say of which system it is: {}", names.join(", ")),
+                    format!("does not name its system: {}", names.join(", ")),
                     "name it with `--system`",
                 ));
             };
@@ -173,8 +173,8 @@ impl Replayed<'_> {
         let others = others.join(", ");
         Err(input(
             self.file,
-            format!("holds no counterexample of what is asked for in `{name}`, but of {others}"),
-            "name the text that it is of",
+            format!("holds no counterexample for `{name}`, but of {others}"),
+            "name the specification of the trace",
         ))
     }
 
@@ -182,7 +182,7 @@ impl Replayed<'_> {
         input(
             self.file,
             format!("does not fit {title}: {why}"),
-            "a trace fits the text and the options that it was made with",
+            "replay a trace with the specification and options of the run that wrote it",
         )
     }
 
@@ -273,9 +273,9 @@ impl Replayed<'_> {
             }
             Some((_, name, message)) => format!("{word}: {name}: {message}"),
             None if ending == Ending::Open => {
-                "undecided: too much can be reached from the last state to judge it".into()
+                "undecided: too many states are reachable from the last state".into()
             }
-            None => "nothing is wrong in the last state".into(),
+            None => "no violation in the last state".into(),
         };
         let (mut way, mut sequences) = match is_chart {
             true => (String::new(), vec![&trace.sequence]),
@@ -400,7 +400,7 @@ fn input(file: &Path, what: impl AsRef<str>, help: &str) -> Failure {
 }
 
 /// Help line: required contents of a trace file.
-const FORM: &str = "a trace is what `cohkit check FILE --json` prints, or its `trace` alone";
+const FORM: &str = "a trace is the output of `cohkit check FILE --json`, or its `trace` alone";
 
 /// Reads the counterexamples of a file, at least one.
 fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
@@ -440,7 +440,7 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
         return Err(input(
             file,
             "holds no counterexample",
-            "where nothing is violated there is nothing to replay",
+            "nothing to replay: no property is violated",
         ));
     }
     Ok(recordings)
@@ -455,9 +455,10 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         None => &whole,
     };
     let trace = match (example.get("trace"), example.get("steps")) {
-        (Some(Value::Null), _) => {
-            return Err("has no trace, as no search has found it; check the text again".into())
-        }
+        (Some(Value::Null), _) => return Err(
+            "has no trace, as no search found the counterexample; check the specification again"
+                .into(),
+        ),
         (Some(trace), _) => trace,
         (None, Some(_)) => example,
         (None, None) => return Err("has neither `counterexample`, `trace` nor `steps`".into()),
@@ -478,7 +479,11 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         Some("drain") => Some(Property::Drain),
         Some("liveness") => Some(Property::Liveness(name)),
         Some("progress") => Some(progress::PROGRESS),
-        Some("cover") => return Err(format!("that `{name}` is met nowhere is shown by no trace")),
+        Some("cover") => {
+            return Err(format!(
+                "that `{name}` is never reached cannot be shown by a trace"
+            ))
+        }
         _ => None,
     };
     let system = text(&whole, "protocol").zip(text(&whole, "system"));

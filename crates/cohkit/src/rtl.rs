@@ -38,7 +38,7 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitS
 fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Failure> {
     let colour = console.terminal.colour;
     let wrong = |what: &str, span, help: Option<&str>| {
-        let title = format!("the hardware cannot hold this home: {what}");
+        let title = format!("no RTL for this home: {what}");
         Failure::new(
             ExitStatus::BadInput,
             source.error(&title, span, help, colour),
@@ -56,9 +56,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
             (construction.controller(1), construction.rights(1))
         }
         Home::Controller(home) => {
-            let help = Some(
-                "write the home as a policy; what is constructed from it lets memory take its time",
-            );
+            let help = Some("write the home as a policy; constructed homes support memory latency");
             return Err(wrong("it assumes zero-latency memory", home.span, help));
         }
     };

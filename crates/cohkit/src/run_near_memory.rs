@@ -25,7 +25,7 @@ const STEPS_PER_POLL: u64 = 1 << 12;
 const MOST: u64 = 1_000_000_000;
 
 /// Help line for errors of channel programs that bring no help of their own.
-const HELP: &str = "\n  help: docs/nearmemory.md shows how a channel program is compiled, and what `NM_CHANNEL` says of it";
+const HELP: &str = "\n  help: docs/nearmemory.md shows how to compile a channel program and declare its needs with `NM_CHANNEL`";
 
 /// A channel program: its name, and the contents of its file.
 struct Channel {
@@ -102,7 +102,7 @@ pub(crate) fn run(
                     .chain(ended((file, image), &machine, &channels))
                     .collect();
                 outside.say(&format!(
-                    "error: {shown}: nothing will ever change: no program is left that could write what others poll\n{}",
+                    "error: {shown}: livelock: no running program can write the polled addresses\n{}",
                     polls.join("\n")
                 ));
                 outcome = ExitStatus::Violated;
@@ -125,7 +125,7 @@ pub(crate) fn run(
         if machine.instructions() >= most {
             machine.flush(&mut outside);
             outside.say(&format!(
-                "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
+                "undecided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
                 counted(most, "instruction"),
                 program_positions((file, image), &machine, &channels)
             ));
@@ -290,9 +290,9 @@ fn explain_access_fault(exception: &Exception, platform: &Platform) -> String {
             format!(" (line {line} of the scratchpad of core {core}, which has {lines})")
         }
         // Existing lines of scratchpads fault only on atomic accesses.
-        SCRATCHPADS..REGISTERS => " (atomically, which a line of a scratchpad knows not)".into(),
+        SCRATCHPADS..REGISTERS => " (atomic access; scratchpads do not support it)".into(),
         FAR.. if at - FAR < platform.far_bytes.value => {
-            " (atomically, which far memory knows not, as nothing keeps it coherent)".into()
+            " (atomic access; far memory is not coherent and does not support it)".into()
         }
         _ => String::new(),
     }
@@ -303,16 +303,16 @@ fn invalid_copy_reason((transfer, why): (Transfer, TransferError), platform: &Pl
     let Transfer { line, far, .. } = transfer;
     let lines = counted(transfer.lines as u64, "line");
     match why {
-        TransferError::NoLine => "a copy of no line".to_string(),
+        TransferError::NoLine => "a copy of zero lines".to_string(),
         TransferError::WithinLine => {
-            format!("a copy with far memory at {far:#x}, where no line begins: lines have {LINE} bytes")
+            format!("a copy with far memory at {far:#x}, which is not aligned to lines of {LINE} bytes")
         }
         TransferError::Scratchpad => format!(
             "a copy of {lines} from line {line} of the scratchpad on, which has {}",
             platform.scratchpad.value
         ),
         TransferError::Far => format!(
-            "a copy of {lines} from {far:#x} on, of which not all is what it was given of far memory"
+            "a copy of {lines} from {far:#x} on, which is partly outside the far memory that the host granted it"
         ),
     }
 }
@@ -326,15 +326,15 @@ fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
         (false, true) => "instructions",
         (false, false) => "constants",
     };
-    Some(format!("of its {what}, which nothing changes"))
+    Some(format!("of its {what}, which are read-only"))
 }
 
 /// Reason why a core would wait for its own FIFO forever; none if the address is not in this FIFO.
 fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
     let first = FIFOS + core as u64 * FIFO_STRIDE;
     let what = match stores {
-        true => "full, and only this core could take a word out of it",
-        false => "empty, and only this core could send a word to it",
+        true => "full, and only this core can remove a word from it",
+        false => "empty, and only this core can add a word to it",
     };
     (first..first + FIFO_STRIDE)
         .contains(&at)
@@ -347,19 +347,19 @@ fn explain_core_fault(at: u64, platform: &Platform, stack: u64) -> Option<String
     let scratchpad = platform.scratchpad.value;
     let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
     let what = match at {
-        FETCH | STORE => "a register that begins a copy, and takes whole words".to_string(),
+        FETCH | STORE => "a register that starts a copy; it accepts only whole words".to_string(),
         _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
-            format!("below its stack, of which its `NM_CHANNEL` asks for {stack} bytes")
+            format!("below its stack; its `NM_CHANNEL` requests {stack} bytes")
         }
         _ if (SCRATCHPAD..SCRATCHPAD + scratchpad * LINE as u64).contains(&at) => {
-            "in two lines of the scratchpad, or atomically".to_string()
+            "an access to two lines of the scratchpad, or an atomic access".to_string()
         }
         _ if (SCRATCHPAD..controller::REGISTERS).contains(&at) => format!(
             "line {} of the scratchpad, which has {scratchpad}",
             (at - SCRATCHPAD) / LINE as u64,
         ),
         controller::LOCK | controller::RELEASE | controller::UNLOCK => {
-            format!("a lock of a line that the scratchpad has not, which has {scratchpad}")
+            format!("a lock of a line outside the scratchpad, which has {scratchpad}")
         }
         _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&at) => {
             let pipe = (at - SHARED) / 16;
@@ -370,7 +370,7 @@ fn explain_core_fault(at: u64, platform: &Platform, stack: u64) -> Option<String
             format!("of the FIFO that `NM_FIFO({core})` asks for")
         }
         _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&at) => {
-            "far memory, of which a core has what its copy engine fetches".to_string()
+            "far memory; a core accesses it only through its copy engine".to_string()
         }
         _ => return None,
     };
@@ -396,7 +396,7 @@ fn polled(core_id: CoreId, at: u64) -> String {
         CoreId::Host(_) if at >= host::REGISTERS => {
             let (core, offset) = ((at - host::REGISTERS) / strides.1, at % strides.1);
             match offset < control {
-                true => format!("register {} that it shares with core {core}", offset / 8),
+                true => format!("register {} shared with core {core}", offset / 8),
                 false => format!("a control register of core {core}"),
             }
         }
@@ -414,10 +414,7 @@ fn polled(core_id: CoreId, at: u64) -> String {
             format!("the FIFO from core {}", (at - FIFOS) / FIFO_STRIDE)
         }
         CoreId::Mcc(_) if at >= SHARED => {
-            format!(
-                "register {} that it shares with the host",
-                (at - SHARED) / 8
-            )
+            format!("register {} shared with the host", (at - SHARED) / 8)
         }
         CoreId::Mcc(_) if at >= REGISTERS => "its notices".to_string(),
         CoreId::Mcc(_) if at >= SCRATCHPAD => {
@@ -444,7 +441,7 @@ fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<
 /// Positions of all running programs, one per line.
 fn program_positions(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let sites = machine.sites().into_iter();
-    let places = sites.map(|site| place(site, "stands at", host, machine, channels));
+    let places = sites.map(|site| place(site, "is at", host, machine, channels));
     places.collect::<Vec<_>>().join("\n")
 }
 
@@ -478,45 +475,45 @@ fn place(
 /// Description of a race with both places.
 fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let (what, second, first) = match race.wrong {
-        Wrong::StaleLoad => ("is stale where it is loaded", "loads it", "wrote it"),
+        Wrong::StaleLoad => ("is stale when it is loaded", "loads it", "wrote it"),
         Wrong::StaleFetch => (
-            "is fetched before far memory has for certain what was stored in it",
+            "is fetched before a store to it is guaranteed to have reached far memory",
             "fetches it",
             "stored in it",
         ),
         Wrong::Overwritten => (
-            "is written back over what is newer",
+            "is written back and overwrites newer data",
             "stored in a line that was stale",
-            "wrote what is newer",
+            "wrote the newer data",
         ),
         Wrong::BothWrite => ("is written by both sides", "writes it", "has written it"),
         Wrong::NotStored => (
-            "is loaded before it is stored in far memory for certain",
+            "is loaded before its store is guaranteed to have reached far memory",
             "loads it",
             "stores it",
         ),
         Wrong::NotFetched => (
-            "is used where it is fetched to before it is there for certain",
+            "is the destination of a fetch and is used before the fetch is guaranteed to be complete",
             "uses it",
             "fetches it",
         ),
         Wrong::Reused => (
-            "is changed where it is stored from before far memory has it for certain",
+            "is the source of a store and is changed before the store is guaranteed to have reached far memory",
             "changes it",
             "stores it",
         ),
         Wrong::UnorderedStores => (
-            "is stored by two programs, of which neither waits for the other",
+            "is stored by two programs without synchronisation",
             "stores it",
             "stored it",
         ),
         Wrong::UnorderedRead => (
-            "is read by one program and stored by another, of which neither waits for the other",
+            "is read by one program and stored by another without synchronisation",
             "accesses it",
             "accessed it",
         ),
         Wrong::HalfWritten => (
-            "may be written by half where it is loaded, as a cache may evict it between two stores",
+            "may be loaded half-written: a cache may evict it between two stores",
             "loads it",
             "stores this word after others of the line",
         ),
@@ -548,7 +545,7 @@ fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let shown = path.display().to_string();
     let bytes = files::read_bytes(
         path,
-        "a machine with cores beside far memory is a file like nearmemory/enzian.toml",
+        "name a file like nearmemory/enzian.toml, a machine with cores beside far memory",
         "name a file in it",
     )?;
     let text =
@@ -557,7 +554,7 @@ fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
         let wrong = match cohkit_sim::platform::text::read(&text) {
             Ok(_) => NotRun::input(
                 format!("{shown}: this is a machine without cores beside far memory"),
-                "`cohkit sim` takes it; here it is one like nearmemory/enzian.toml",
+                "use `cohkit sim` for it; this command needs a machine like nearmemory/enzian.toml",
             ),
             Err(_) => NotRun::Platform {
                 file: shown,
@@ -595,7 +592,7 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
         }
         let file = files::read_bytes(
             Path::new(path),
-            "a channel program is what a compiler for RV64 has made of a source, as docs/nearmemory.md shows",
+            "a channel program is an RV64 ELF file; docs/nearmemory.md shows how to compile one",
             "name a program in it",
         )?;
         if !options.unverified {

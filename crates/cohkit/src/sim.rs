@@ -104,7 +104,7 @@ fn reject_one_level_reports(options: &Sim) -> Result<(), NotRun> {
     let told = options.trace.as_ref().map(|_| "--trace");
     match told.or(options.watched.asked()) {
         Some(option) => Err(NotRun::plain(format!(
-            "`{option}` tells of one level, and there are two"
+            "`{option}` supports one level of caches, but the machine has two"
         ))),
         None => Ok(()),
     }
@@ -158,7 +158,7 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
             .unwrap_or(0),
         (None, Side::Host) => {
             let what = "there is no line of the host's memory";
-            let help = "two machines joined by `+` are one of two spaces";
+            let help = "two machines joined by `+` have two address spaces";
             return Err(wrong(format!("{what}\n  help: {help}")));
         }
     };
@@ -241,7 +241,7 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     } else {
         Err(NotRun::input(
             format!("{shown}: no such file"),
-            "is the path right?",
+            "check the path",
         ))
     };
     platform.map_err(|wrong| failure(wrong, colour))

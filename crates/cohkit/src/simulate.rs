@@ -61,7 +61,7 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
     text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
         Ok(_) => NotRun::input(
             format!("{file}: this is a machine with cores beside far memory, without a protocol"),
-            "`cohkit run --platform FILE` takes it",
+            "use `cohkit run --platform FILE` for it",
         ),
         Err(_) => NotRun::Platform {
             file: file.to_string(),
@@ -189,7 +189,7 @@ impl Texts {
                 let Some(below) = &platform.below else {
                     return Err(NotRun::input(
                         format!(
-                            "{} has one level of caches, and the text two",
+                            "{} has one level of caches, but the specification has two",
                             platform.name
                         ),
                         "name a platform with caches `below` its caches",
@@ -296,7 +296,7 @@ impl Simulation {
             );
             return Err(NotRun::input(
                 what,
-                "add such rows, or ask for another workload",
+                "add such rows, or choose another workload",
             ));
         }
         // Reject invalid setups before anything runs.
@@ -456,7 +456,7 @@ pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
     let fewest = systems.map(|system| system.remotes.total()).min();
     let lone = (platform.all_remotes() == 1 && fewest > Some(1)).then(|| {
         format!(
-            "{} has one cache, which all cores share, and {} is for several caches: no row for another cache's copies is reached",
+            "{} has one cache, shared by all cores, but {} is for several caches: the run does not reach rows for copies in other caches",
             platform.name, protocol.name
         )
     });
@@ -518,7 +518,7 @@ fn messages_json(statistics: &Statistics) -> Map<String, Value> {
 }
 
 fn cannot(what: String) -> NotRun {
-    NotRun::plain(format!("this cannot be simulated: {what}"))
+    NotRun::plain(format!("cannot simulate: {what}"))
 }
 
 /// Workloads by kind of agents, `None` for idle ones. Entries without `=` are skipped.
@@ -581,7 +581,7 @@ fn of_both(
 fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
     for told in &request.by {
         let Some((of, kind)) = told.split_once('=') else {
-            let what = format!("what `--by {told}` says has no `=`");
+            let what = format!("`--by {told}` has no `=`");
             return Err(NotRun::input(what, "write it like `device=random-write`"));
         };
         if kinds.iter().all(|kind| *kind != of.trim()) {
@@ -604,10 +604,7 @@ fn reject_idle_machine<'w>(
     workloads: impl IntoIterator<Item = &'w Workload>,
 ) -> Result<(), NotRun> {
     if workloads.into_iter().all(|workload| workload.cores == 0) {
-        return Err(NotRun::input(
-            "no agent does anything",
-            "leave one `idle` away",
-        ));
+        return Err(NotRun::input("all agents are idle", "remove one `idle`"));
     }
     Ok(())
 }
@@ -678,7 +675,7 @@ fn workload(
     let line = u64::from(line_bytes);
     let memory = u64::from(platform.lines) * line;
     if region == 0 || region % line != 0 {
-        let what = format!("a region of {shown} is not some whole lines");
+        let what = format!("a region of {shown} is not a whole number of lines");
         return Err(NotRun::input(what, format!("a line has {line} bytes")));
     }
     if region > memory {
@@ -689,12 +686,12 @@ fn workload(
         );
         return Err(NotRun::input(
             what,
-            "a smaller region, or more `lines` of the platform",
+            "choose a smaller region, or raise `lines` of the platform",
         ));
     }
     if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
-        let what = format!("to prefetch has no meaning for {name}");
-        return Err(NotRun::input(what, "hints go ahead of reads only"));
+        let what = format!("`--prefetch` does not apply to {name}");
+        return Err(NotRun::input(what, "only reads are prefetched"));
     }
     // At most the number of lines of the platform.
     let lines = u32::try_from(region / line).unwrap_or(platform.lines);
@@ -742,7 +739,7 @@ fn recorded(
         );
         return Err(NotRun::input(
             what,
-            "a trace says itself how many there are",
+            "remove `--cores`, or raise it: a trace sets its number of cores",
         ));
     }
     let outstanding = (request.outstanding).unwrap_or(machine.outstanding.value as u32);
@@ -779,7 +776,7 @@ pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Resu
         let shown = units::show(written.unwrap_or(0), Unit::Bytes);
         return Err(NotRun::Failure(Failure::new(
             ExitStatus::CouldNotRun,
-            format!("error: what is written, {shown}, does not fit into the memory that is free here\n  help: a smaller region, or fewer accesses"),
+            format!("error: the data written, {shown}, does not fit into the free memory of this machine\n  help: choose a smaller region, or fewer accesses"),
         )));
     }
     Ok(most.min(fitting.max(1)))

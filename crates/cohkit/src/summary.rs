@@ -16,7 +16,7 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
     );
     let _ = writeln!(
         text,
-        "{}/s asked for, {}/s moved over links",
+        "{}/s requested, {}/s moved over links",
         bytes(get("bandwidth_asked_bytes_per_s")),
         bytes(get("bandwidth_moved_bytes_per_s")),
     );

@@ -113,10 +113,7 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
 
 /// Actions that stand for a whole row; explained below the tables in which they occur.
 const WORDS: [(&str, &str); 2] = [
-    (
-        "stall",
-        "the message stays in its channel, or the local operation waits",
-    ),
+    ("stall", "the message or local operation is stalled"),
     ("refuse", "the local operation or unlock is refused"),
 ];
 

@@ -24,10 +24,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let source =
         source.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
     let text = files::read(&options.file)?;
-    let found = traces(&text).map_err(|what| bad(&options.file, &what, "what has made it?"))?;
+    let found = traces(&text).map_err(|what| bad(&options.file, &what, "which tool wrote it?"))?;
     if found.is_empty() {
         let help = "`cohkit sim --trace`, `cohkit rtl test --trace` and counterexamples of `cohkit check --json` are traces";
-        return Err(bad(&options.file, "there is no trace in it", help));
+        return Err(bad(&options.file, "it contains no trace", help));
     }
     let judged: Result<Vec<Judged>, Failure> = found
         .into_iter()
@@ -86,7 +86,7 @@ fn line(number: usize, (trace, result): &Judged) -> String {
     match result {
         Ok(told) => {
             let rest = if trace.at_rest {
-                ", to its end at rest"
+                ", quiescent at its end"
             } else {
                 ""
             };
@@ -102,7 +102,7 @@ fn line(number: usize, (trace, result): &Judged) -> String {
             Some(words) => {
                 format!("trace {number}: refused at step {step} of {steps}: {why}\n  {words}\n")
             }
-            None => format!("trace {number}: refused behind its last step, {steps}: {why}\n"),
+            None => format!("trace {number}: refused after its last step, {steps}: {why}\n"),
         },
     }
 }

@@ -341,9 +341,9 @@ pub(crate) fn words(reason: Reason) -> &'static str {
         Reason::MaxDepth => "the limit on depth was reached",
         Reason::MaxMemory => "the limit on memory was reached",
         Reason::HashCompaction => {
-            "every state was visited, but with hash compaction not everything is judged"
+            "every state was visited, but hash compaction cannot check all properties"
         }
-        Reason::MaxSteps => "no violation was met on random walks",
+        Reason::MaxSteps => "random walks found no violation",
         Reason::Interrupted => "interrupted",
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
             let shown = file.display();
             return Err(Failure::new(
                 ExitStatus::BadInput,
-                format!("error: {shown}: cannot be watched, as it is no plain file\n  help: leave `--watch` out"),
+                format!("error: {shown}: cannot be watched: not a regular file\n  help: remove `--watch`"),
             ));
         }
     }

@@ -159,7 +159,7 @@ fn open(path: &Path) -> Result<File, NotRun> {
         false => File::open(path),
     };
     opened.map_err(|error| {
-        let missing = "a trace has an access in each line, as docs/workloads.md describes it";
+        let missing = "a trace has one access per line; docs/workloads.md describes the format";
         let folder = "name one of the traces in it";
         NotRun::Failure(files::cannot_read(path, &error, missing, folder))
     })

@@ -267,7 +267,7 @@ fn blocked(
                     own.undo();
                     match fired {
                         Ok(false) => "does not fire, as an assumption in it does not hold".into(),
-                        _ => "may fire, but does not lead on".into(),
+                        _ => "is enabled, but leads to no new state".into(),
                     }
                 }
             });

@@ -174,7 +174,7 @@ fn said(model: &Model, program: &Program, fault: Fault) -> String {
 
 fn too_many(most: usize) -> String {
     let states = counted(most as u64, "state");
-    format!("the state graph has more than {states}, too many to look at")
+    format!("the state graph has more than {states}, too many to examine")
 }
 
 /// States on the path of a trace.

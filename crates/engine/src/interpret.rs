@@ -387,7 +387,7 @@ impl Program {
             Op::Table { table, .. } => {
                 let Lookup { lo, values } = &self.tables[table as usize];
                 let hi = *lo + values.len() as Number - 1;
-                format!("the table `{what}` is asked for {value}, but has {lo}..{hi}")
+                format!("the table `{what}` is indexed with {value}, but has {lo}..{hi}")
             }
             Op::Arithmetic {
                 op: Arithmetic::Divide | Arithmetic::Remainder,
@@ -403,7 +403,7 @@ impl Program {
 
     /// Message for arithmetic that leaves the model's numbers.
     fn number_overflow_message(&self) -> String {
-        format!("a number leaves {} bits", self.number_bits)
+        format!("a number exceeds {} bits", self.number_bits)
     }
 }
 

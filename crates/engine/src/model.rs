@@ -339,7 +339,7 @@ pub enum Deadlock {
     Stuttering,
     /// As [`Deadlock::Stuttering`], except for states in which [`Model::quiescent`] holds.
     ExceptQuiescent,
-    /// Any state in which no rule may fire, not even one that changes nothing.
+    /// Any state in which no rule is enabled, not even one that changes nothing.
     Stuck,
     /// No state: deadlock is not checked.
     Off,

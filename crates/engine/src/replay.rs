@@ -251,9 +251,9 @@ fn reach(
                 return Ending::Violated {
                     property: Property::Drain,
                     message: match moves {
-                        false => "dead end: nothing but spontaneous acts leads on".into(),
+                        false => "dead end: only spontaneous events lead to other states".into(),
                         true => {
-                            "livelock: what follows without spontaneous acts never comes to rest"
+                            "livelock: without spontaneous events, no quiescent state is reachable"
                                 .into()
                         }
                     },
@@ -272,7 +272,7 @@ fn reach(
             Reach::Never { .. } => {
                 return Ending::Violated {
                     property: Property::Liveness(name.clone()),
-                    message: format!("`{name}` cannot be reached any more"),
+                    message: format!("`{name}` is no longer reachable"),
                 }
             }
             Reach::Unknown => return Ending::Open,

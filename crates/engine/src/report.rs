@@ -415,7 +415,7 @@ impl Property {
 }
 
 fn cannot_rest(stuck: u64, effort: Effort) -> String {
-    format!("{stuck} of {} cannot come to rest", effort.states())
+    format!("{stuck} of {} cannot become quiescent", effort.states())
 }
 
 fn violated(
@@ -451,14 +451,14 @@ fn violated(
         FailedCheck::DeadEnd(stuck) => (
             Property::Drain,
             format!(
-                "dead end: nothing but spontaneous acts leads on; {}",
+                "dead end: only spontaneous events lead to other states; {}",
                 cannot_rest(*stuck, effort)
             ),
         ),
         FailedCheck::Livelock(stuck) => (
             Property::Drain,
             format!(
-                "livelock: what follows without spontaneous acts never comes to rest; {}",
+                "livelock: without spontaneous events, no quiescent state is reachable; {}",
                 cannot_rest(*stuck, effort)
             ),
         ),
@@ -474,8 +474,7 @@ fn violated(
             };
             let of = effort.states();
             let steps = counted(u128::from(effort.depth), "step");
-            let message =
-                format!("{all} met nowhere: not in any of {of}, the farthest {steps} from a start");
+            let message = format!("{all} not covered in any of {of}, at most {steps} from a start");
             (
                 Property::Cover(names.into_iter().next().cloned().unwrap_or_default()),
                 message,
@@ -485,7 +484,7 @@ fn violated(
             let name = model.liveness[*property as usize].name.clone();
             let of = effort.states();
             let message =
-                format!("`{name}` cannot be reached any more; so it is from {stuck} of {of}");
+                format!("`{name}` is no longer reachable; it is unreachable from {stuck} of {of}");
             (Property::Liveness(name), message)
         }
     };
@@ -499,7 +498,7 @@ fn violated(
 /// Description of a deadlock, as a clause.
 pub(crate) fn stuck(model: &Model) -> &'static str {
     match model.deadlock {
-        Deadlock::Stuck => "no rule may fire",
+        Deadlock::Stuck => "no rule is enabled",
         _ => "no rule leads to a different state",
     }
 }

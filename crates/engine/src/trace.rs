@@ -188,7 +188,7 @@ pub(crate) fn tell<'a>(
         fault = fired.err();
         trace.fault = fault.map(|fault| match machine.conflict.take() {
             Some(conflict) => format!(
-                "{}: {}; `--symmetry off` takes the order of the text, and decides",
+                "{}: {}; `--symmetry off` uses the order of the file and gives a verdict",
                 explain(fault),
                 conflict.describe(model, program)
             ),

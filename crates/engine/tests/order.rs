@@ -125,7 +125,7 @@ fn numbers_of_slots() {
         let body = "alias x: m[i] do got := x; end; multisetremove(i, m); multisetremove(j, m);
             multisetadd(q, m); if multisetcount(k: m, k = i) = 1 then got := q; else undefine got; end;";
         let text = model("", &two("i != j & m[i] != q", body), "isundefined(got)");
-        told_apart(&text, "another element may stand there by then");
+        told_apart(&text, "another element may occupy the slot by then");
     }
     for slot in [0, 1] {
         let go = "choose i: m do
@@ -138,7 +138,7 @@ fn numbers_of_slots() {
         var other: multiset[2] of S;
         begin for n: S do multisetadd(n, other); end; m := other; got := m[i]; end; end;";
     let text = model("", replaced, "isundefined(got)");
-    told_apart(&text, "another element may stand there by then");
+    told_apart(&text, "another element may occupy the slot by then");
     let foreign = "choose i: m do rule \"go\" isundefined(got) & !isundefined(q) ==>
         var other: multiset[2] of S;
         begin for n: S do multisetadd(n, other); end; got := other[i]; end; end;";

@@ -203,7 +203,7 @@ fn order_dependence_is_found_with_both_results() {
         };
         for part in [
             "the order of a loop over a scalarset matters",
-            "in the order node_1, node_2, node_3 of the text the result is: `owner` = node_2",
+            "in the order node_1, node_2, node_3 of the model file the result is: `owner` = node_2",
             "in the order node_2, node_1, node_3: `owner` = node_1",
         ] {
             assert!(limit.contains(part), "{look}: {limit}");

@@ -96,7 +96,7 @@ fn each_fault_is_named_with_its_place() {
     );
     assert_eq!(
         one(|m, _, _, _, _| m.deadlock(Deadlock::ExceptQuiescent)),
-        "quiescent: deadlock is excepted where the model is quiescent, but it does not say when it is"
+        "quiescent: deadlock is excepted in quiescent states, but the model declares none"
     );
     assert_eq!(
         one(|m, _, _, _, _| {
@@ -109,7 +109,7 @@ fn each_fault_is_named_with_its_place() {
             let wide = m.range("wide", 1, 1 << 25);
             m.array("huge", wide, TypeId::BOOL);
         }),
-        "type `huge`: a value would have 33554432 parts; the most is 1048576"
+        "type `huge`: a value would have 33554432 parts; the maximum is 1048576"
     );
     assert_eq!(
         Builder::new("empty").build().unwrap_err()[0].to_string(),

@@ -103,7 +103,7 @@ impl RunOptions {
     fn texts(&self) -> Result<Vec<(&'static str, Protocol)>, String> {
         let mut texts = Vec::new();
         for (name, text) in ORDERINGS {
-            let protocol = parse(text).expect("a protocol text");
+            let protocol = parse(text).expect("a protocol file");
             let keeps = !matches!(name, "mp" | "tso/mp");
             let accesses = Accesses::of(&protocol);
             let several = accesses.back.or(accesses.acknowledged).is_some();

@@ -181,7 +181,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         "LDP" | "STP" | "LDRB" | "LDRH" | "STRB" | "STRH" | "LDARB" | "LDARH" | "STLRB"
         | "STLRH" => error_with_help(
             cell.word,
-            format!("`{}` is no instruction that is read here", cell.word.text),
+            format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
         _ => cell.unknown(&KNOWN),
@@ -228,7 +228,7 @@ fn extended(piece: Piece) -> Result<()> {
     let by = words.next().unwrap_or("#0");
     match kind.as_str() {
         "SXTW" | "UXTW" | "SXTX" | "UXTX" | "LSL" if by == "#0" => Ok(()),
-        _ => wrong(piece, format!("`{}` is not read here", piece.text)),
+        _ => wrong(piece, format!("`{}` is not supported", piece.text)),
     }
 }
 
@@ -271,7 +271,7 @@ fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool
 }
 
 fn reject_condition<T>(piece: Piece) -> Result<T> {
-    let message = format!("`{}` is no condition that is read here", piece.text);
+    let message = format!("`{}` is no condition that is supported here", piece.text);
     error_with_help(piece, message, CONDITIONS.join(", "))
 }
 
@@ -323,7 +323,7 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
         .strip_prefix('[')
         .and_then(|t| t.strip_suffix(']'));
     let Some(inner) = inner else {
-        return error_with_help(piece, "an address stands in brackets", "`[X1]`");
+        return error_with_help(piece, "an address must be in brackets", "`[X1]`");
     };
     let inner = Piece {
         text: inner,

@@ -65,7 +65,7 @@ impl Cell<'_> {
 
     /// Rejects an unknown instruction, and suggests a known one.
     pub fn unknown<T>(&self, known: &[&'static str]) -> Result<T> {
-        let message = format!("`{}` is no instruction that is read here", self.word.text);
+        let message = format!("`{}` is not a supported instruction", self.word.text);
         let help = suggestion(self.word.text, "instruction", known.iter().copied());
         error_with_help(self.word, message, help)
     }
@@ -89,7 +89,7 @@ pub(crate) fn threads<'t>(
     let columns = head.split('|');
     for (number, column) in columns.iter().enumerate() {
         if column.text != format!("P{number}") {
-            return wrong(*column, format!("`P{number}` should stand here"));
+            return wrong(*column, format!("`P{number}` is expected here"));
         }
     }
     let count = columns.len();
@@ -405,7 +405,7 @@ impl<'t> Code<'_, 't> {
                 None => self.code().len(),
             };
             if let Some(label) = jump.label.filter(|_| place <= jump.from) {
-                return wrong(label, "a branch goes forward here: programs end");
+                return wrong(label, "a branch goes forward here: programs must terminate");
             }
             let code = &mut self.program.threads[self.thread].code;
             if let Instruction::Branch { to, .. } = &mut code[jump.from] {
@@ -526,7 +526,8 @@ impl<'t> Code<'_, 't> {
             matches!(place, Some(Ok(place)) if place > begin)
         };
         if self.branches.iter().any(within) || !is_wait(&self.code()[begin..], on, zero) {
-            let message = "a loop that does more than wait is not read here: programs end";
+            let message =
+                "a loop that does more than wait is not supported: programs must terminate";
             return wrong(label, message);
         }
         let (a, b) = (Operand::Register(on), Operand::Number(0));

@@ -99,7 +99,7 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
     let run = |cores| {
         let too_large = || {
             let name = &program.name;
-            format!("{name} has more than {MOST_STATES} states under {model}, which are too many to look at each")
+            format!("{name} has more than {MOST_STATES} states under {model}, which are too many to examine each")
         };
         models::outcomes_within(program, cores, MOST_STATES).ok_or_else(too_large)
     };

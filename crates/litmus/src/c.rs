@@ -423,7 +423,7 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
             | '<' | '>' | '~' => 1,
             _ => {
                 let character = rest.until(first.len_utf8());
-                return wrong(character, format!("`{first}` is not read here"));
+                return wrong(character, format!("`{first}` is not supported"));
             }
         };
         tokens.push(rest.until(length));
@@ -470,7 +470,7 @@ impl<'t> Reader<'_, 't> {
         let token = self.next();
         match token.text == text {
             true => Ok(token),
-            false => wrong(token, format!("`{text}` should stand here")),
+            false => wrong(token, format!("`{text}` is expected here")),
         }
     }
 
@@ -480,7 +480,7 @@ impl<'t> Reader<'_, 't> {
         let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
         match token.text.starts_with(begins) {
             true => Ok(token),
-            false => wrong(token, format!("{what} should stand here")),
+            false => wrong(token, format!("{what} is expected here")),
         }
     }
 
@@ -507,7 +507,7 @@ impl<'t> Reader<'_, 't> {
                 self.shared.push((last.text, at));
             }
             if !self.takes(",") && self.peek().text != ")" {
-                return wrong(self.peek(), "`)` should stand here");
+                return wrong(self.peek(), "`)` is expected here");
             }
         }
         self.expect("{")?;
@@ -557,7 +557,7 @@ impl<'t> Reader<'_, 't> {
             "while" => self.wait(depth),
             "for" | "do" | "goto" | "return" | "switch" | "break" | "continue" => wrong(
                 token,
-                format!("`{}` is not read here: programs end", token.text),
+                format!("`{}` is not supported: programs must terminate", token.text),
             ),
             "*" => {
                 self.next();
@@ -665,7 +665,8 @@ impl<'t> Reader<'_, 't> {
         self.statement(depth + 1)?;
         if writes || self.thread.code.len() > length {
             self.at = end;
-            let message = "a loop that does more than wait is not read here: programs end";
+            let message =
+                "a loop that does more than wait is not supported: programs must terminate";
             return error_with_help(word, message, "`while (!atomic_load(x)) { }` waits");
         }
         match value {
@@ -729,9 +730,8 @@ impl<'t> Reader<'_, 't> {
             let mut other = self.expression(level + 1, depth, None)?;
             if matches!(*word, "&&" | "||") {
                 if self.accesses() > accesses {
-                    let message = format!(
-                        "what is accessed behind `{word}` depends on what stands before it"
-                    );
+                    let message =
+                        format!("the access after `{word}` depends on the operand before it");
                     return error_with_help(token, message, "an `if` within another says the same");
                 }
                 value = self.truth(token, value)?;
@@ -830,7 +830,7 @@ impl<'t> Reader<'_, 't> {
                     false => self.named(token),
                 }
             }
-            _ => wrong(token, "a value should stand here"),
+            _ => wrong(token, "a value is expected here"),
         }
     }
 
@@ -939,7 +939,7 @@ impl<'t> Reader<'_, 't> {
         match found {
             Some((_, order)) => Ok((token, *order)),
             None => {
-                let message = format!("`{}` is no order that is read here", token.text);
+                let message = format!("`{}` is no order that is supported here", token.text);
                 let names = Order::ALL.iter().map(|(name, _)| *name);
                 error_with_help(token, message, suggestion(token.text, "order", names))
             }
@@ -1058,7 +1058,10 @@ impl<'t> Reader<'_, 't> {
                     self.expect(",")?;
                     let (word, failed) = self.order()?;
                     if failed.releases() && failed != Order::Sequential {
-                        return wrong(word, "what fails writes nothing that could release");
+                        return wrong(
+                            word,
+                            "a failed exchange writes nothing, so its order cannot release",
+                        );
                     }
                     order = order.or_failed(failed);
                 }
@@ -1103,17 +1106,17 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn reject_function(&self, name: Piece) -> Result<Operand> {
-        let message = format!("`{}` is no function that is read here", name.text);
+        let message = format!("`{}` is no function that is supported here", name.text);
         let text = name.text;
         let help = match text {
             _ if text.starts_with("atomic_compare_exchange_weak") => {
-                "it may fail for no reason; `atomic_compare_exchange_strong` is read".into()
+                "it may fail for no reason; `atomic_compare_exchange_strong` is supported".into()
             }
             _ if text.contains("lock") => {
-                "of locks, `spin_lock` and `spin_trylock` are read".into()
+                "of locks, `spin_lock` and `spin_trylock` are supported".into()
             }
             _ if text.contains("rcu") => {
-                "of read-copy-update, `rcu_read_lock`, `rcu_read_unlock` and `synchronize_rcu` are read".into()
+                "of read-copy-update, `rcu_read_lock`, `rcu_read_unlock` and `synchronize_rcu` are supported".into()
             }
             _ => {
                 let names = FUNCTIONS.iter().map(|(name, _)| *name);

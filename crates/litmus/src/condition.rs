@@ -125,8 +125,8 @@ impl Reader<'_> {
                     filter = true;
                 }
                 "" if !filter => return Ok(()),
-                "" => return wrong(piece.trim(), "a filter is there, and no condition"),
-                other => return wrong(word, format!("`{other}` is not read here")),
+                "" => return wrong(piece.trim(), "a filter needs a condition"),
+                other => return wrong(word, format!("`{other}` is not supported")),
             }
             let shown = rest.text.trim_start_matches(';');
             rest = rest.from(rest.text.len() - shown.len()).trim();
@@ -243,7 +243,7 @@ impl Reader<'_> {
             let end = atom.text.find(stop).unwrap_or(atom.text.len());
             return error_with_help(
                 atom.until(end),
-                "a value is asked for here",
+                "a value is expected here",
                 "`0:X2=1`, or `x=1`",
             );
         }

@@ -188,7 +188,7 @@ pub fn judge<'h>(
         }
     }
     if found.programs.is_empty() {
-        let none = "its caches have no way to run any of the programs";
+        let none = "its caches cannot run any of the programs";
         undecided = Some(none.to_string());
     }
     if let Some(why) = undecided {
@@ -271,7 +271,7 @@ fn end(
             };
             let other = ends.into_iter().find(|end| !allowed.contains(end))?;
             broken(
-                format!("it ends with {}", program.words(&other)),
+                format!("its outcome is {}", program.words(&other)),
                 Some(other),
             )
         }
@@ -281,8 +281,8 @@ fn end(
         Found::Wrong(Wrong::Exceeded(what)) => undecided(what),
         Found::Stuck { livelock, .. } => {
             let what = match livelock {
-                false => "deadlock: its threads wait for ever",
-                true => "livelock: its threads run for ever, and no outcome is reachable",
+                false => "deadlock: its threads wait forever",
+                true => "livelock: its threads run forever, and no outcome is reachable",
             };
             broken(what.to_string(), None)
         }

@@ -192,7 +192,7 @@ struct Access {
 pub fn shape(name: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, String> {
     let words: Vec<&str> = cycle.split_whitespace().collect();
     let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::read(word)).collect();
-    let edges = edges.ok_or_else(|| format!("`{cycle}` names a relation that there is not"))?;
+    let edges = edges.ok_or_else(|| format!("`{cycle}` names an unknown relation"))?;
     let mut accesses = accesses(&edges, between)
         .ok_or_else(|| format!("`{cycle}` is not a cycle of accesses of threads"))?;
     // The cycle fixes the coherence order. Values increase in that order.

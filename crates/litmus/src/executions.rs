@@ -300,7 +300,7 @@ pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
         Some(_) => Ok(true),
         None if has_wild_access => Ok(false),
         None => Err(format!(
-            "{} has too many executions to know what its addresses are",
+            "{} has too many executions to determine its addresses",
             program.name
         )),
     }
@@ -331,7 +331,7 @@ fn candidates(
     coherent: bool,
     show: &mut dyn FnMut(&Execution),
 ) -> Result<(), String> {
-    let too_large = || format!("{} has too many executions to look at each", program.name);
+    let too_large = || format!("{} has too many executions to examine each", program.name);
     let mut ways = ways(program).ok_or_else(too_large)?;
     for (thread, ways) in ways.iter_mut().enumerate() {
         ways.retain(|way| required(&program.filter, thread, &way.registers));

@@ -44,11 +44,11 @@ pub fn read(text: &str) -> Result<Program> {
         "PPC" => Some(&POWER),
         "C" => None,
         other => {
-            let message = format!("`{other}` is not an architecture that is read here");
+            let message = format!("`{other}` is not an architecture that is supported here");
             return error_with_help(
                 architecture,
                 message,
-                "AArch64, ARM, RISCV, X86, X86_64, PPC and C are",
+                "AArch64, ARM, RISCV, X86, X86_64, PPC and C are supported",
             );
         }
     };
@@ -78,7 +78,7 @@ pub fn read(text: &str) -> Result<Program> {
     if let Some(list) = first.text.find('{') {
         return wrong(
             first.from(list).until(1),
-            "a list of values is not read here",
+            "a list of values is not supported",
         );
     }
     let rest = after.from(close + 1);

@@ -105,12 +105,12 @@ impl<'p> Lines<'p> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
             if let Some(what) = protocol.joins_lines() {
                 return Err(format!(
-                    "{} has {what}, and is one of two levels",
+                    "{} has {what}, which is not supported in a system of two levels",
                     protocol.name
                 ));
             }
             if protocol.several_tables() {
-                let several = "has several kinds of remotes, and is one of two levels";
+                let several = "has several kinds of remotes, which is not supported in a system of two levels";
                 return Err(format!("{} {several}", protocol.name));
             }
         }

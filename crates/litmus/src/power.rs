@@ -133,7 +133,7 @@ fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
         .once("(")
         .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = inner else {
-        return error_with_help(parts[1], "an address stands in parentheses", "`0(r2)`");
+        return error_with_help(parts[1], "an address must be in parentheses", "`0(r2)`");
     };
     let base: Piece = base.until(base.text.len() - 1).trim();
     let base = code.operand(base, "")?;

@@ -152,7 +152,7 @@ fn statement(
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
         Instruction::Fence(Fence::Stores) => return no("a fence of stores alone"),
-        Instruction::Fence(Fence::Fetch) => return no("a barrier of what is fetched"),
+        Instruction::Fence(Fence::Fetch) => return no("an instruction barrier"),
         Instruction::Fence(Fence::Other(..)) => return no("a fence of some accesses"),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             return no("a location that is reserved")
@@ -257,7 +257,7 @@ impl Column {
         for (place, &instruction) in thread.code.iter().enumerate() {
             column.label(thread, place);
             let printed = column.instruction(thread, instruction);
-            printed.map_err(|what| format!("{name} has {what}, which AArch64 has not"))?;
+            printed.map_err(|what| format!("{name} has {what}, which AArch64 does not have"))?;
         }
         column.label(thread, thread.code.len());
         Ok(column)

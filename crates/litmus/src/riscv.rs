@@ -234,7 +234,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         }
         "LB" | "LBU" | "LH" | "LHU" | "SB" | "SH" => error_with_help(
             cell.word,
-            format!("`{}` is no instruction that is read here", cell.word.text),
+            format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
         _ => cell.unknown(&KNOWN),
@@ -326,7 +326,7 @@ fn class(piece: Piece) -> Result<Class> {
         (true, true) => Ok(Class::All),
         (true, false) => Ok(Class::Reads),
         (false, true) => Ok(Class::Writes),
-        (false, false) => wrong(piece, "devices are not read here"),
+        (false, false) => wrong(piece, "device accesses are not supported"),
     }
 }
 
@@ -353,7 +353,7 @@ fn branches<'t>(
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
     let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = parts else {
-        return error_with_help(piece, "an address stands in parentheses", "`0(x6)`");
+        return error_with_help(piece, "an address must be in parentheses", "`0(x6)`");
     };
     let base = base.until(base.text.len() - 1).trim();
     let base = code.operand(base, "")?;

@@ -341,7 +341,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             graph.push(false);
             if self.unread {
                 let name = &self.lines.protocol().name;
-                let what = format!("the home of {name} performs what caches write and gives nothing back, so nothing can be read and written at once");
+                let what = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
                 return Ok((Found::Cannot(what), None));
             }
             if !leads_on {

@@ -12,7 +12,11 @@ use crate::program::{Fence, Instruction, Program, StoreVariant};
 
 /// Store variants, each with its letter in a mix and its description.
 pub const LETTERS: [(StoreVariant, char, &str); 3] = [
-    (StoreVariant::Text, 't', "as the text's cores store"),
+    (
+        StoreVariant::Text,
+        't',
+        "by the default store of the protocol",
+    ),
     (StoreVariant::Back, 'b', "written back"),
     (StoreVariant::Acknowledged, 'a', "acknowledged by the home"),
 ];
@@ -111,7 +115,7 @@ pub fn read(
             }
             None => {
                 let all = LETTERS.map(|(_, letter, what)| format!("`{letter}` ({what})"));
-                return Err(format!("`{letter}` is none of {}", all.join(", ")));
+                return Err(format!("`{letter}` is not one of {}", all.join(", ")));
             }
         }
     }
@@ -194,7 +198,7 @@ mod tests {
         }
         for (text, says) in [
             ("t", "`t` has 1 letter, and MP+popl+poap writes 2 times"),
-            ("tx", "`x` is none of `t`"),
+            ("tx", "`x` is not one of `t`"),
         ] {
             let said = read(text, &protocol, &2.into(), &program).unwrap_err();
             assert!(said.contains(says), "{said}");

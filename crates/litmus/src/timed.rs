@@ -113,7 +113,7 @@ impl Machine<'_> {
             torture.set(&name, &count.to_string())?;
         }
         let scenario = Arc::new(scenario);
-        let homes = Quantity::given(protocol.homes.into(), "of the text");
+        let homes = Quantity::given(protocol.homes.into(), "of the protocol file");
         torture.home.count = (protocol.homes > 1).then_some(homes);
         let mut setup = Setup::with_threads((*protocol).clone(), home.clone(), torture, scenario);
         let below = self.lower.as_ref().map(|level| LowerLevelSetup {
@@ -255,8 +255,7 @@ fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resul
             )
         };
         if code.clone().any(applied) {
-            let what =
-                "atomic accesses of the simulator add, exchange and compare, and nothing else";
+            let what = "the simulator supports only atomic add, exchange and compare-and-swap";
             return Err(NotRun::Cannot(what.into()));
         }
         let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
@@ -266,7 +265,7 @@ fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resul
         if atomic && !copies && accesses.update != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(NotRun::Cannot(format!(
-                "threads of the simulator change words in copies of their caches, and those of {name} have none to write"
+                "simulated threads perform atomic accesses in the copies of their caches, and the caches of {name} have no writable copy"
             )));
         }
     }

@@ -132,7 +132,7 @@ mod tests {
             include_str!("../../../ordering/mp.coh"),
             include_str!("../../../ordering/tso/so.coh"),
         ] {
-            let protocol = parse(text).expect("a protocol text");
+            let protocol = parse(text).expect("a protocol file");
             let lines = 1 + protocol.homes as u8;
             let system = system(&protocol, 2, lines);
             round_trips(&Machine::One(Box::new(system), vec![0, 1]), 1500);
@@ -145,7 +145,7 @@ mod tests {
             include_str!("../../../protocols/mesi.coh"),
             include_str!("../../../protocols/mesi-l1.coh"),
         ]
-        .map(|text| parse(text).expect("a protocol text"));
+        .map(|text| parse(text).expect("a protocol file"));
         let levels = Levels::new(system(&outer, 2, 1), system(&inner, 2, 1));
         let seats = vec![(0, 0), (0, 1), (1, 0)];
         round_trips(&Machine::Two(Box::new(levels), seats), 1500);

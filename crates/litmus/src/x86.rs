@@ -99,7 +99,7 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
                 (Place::Value(Operand::Register(to)), Place::Value(from)) => {
                     code.copy(whole, to, from)
                 }
-                _ => wrong(parts[0], "a register or a location should stand here"),
+                _ => wrong(parts[0], "a register or a location is expected here"),
             }
         }
         "XCHG" | "XADD" => {
@@ -108,23 +108,23 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
             let ((Place::Memory(at), Place::Value(Operand::Register(to)))
             | (Place::Value(Operand::Register(to)), Place::Memory(at))) = both
             else {
-                return wrong(whole, "a location and a register should stand here");
+                return wrong(whole, "a location and a register is expected here");
             };
             let change = match name {
                 "XCHG" => Change::Set,
                 _ if locked => Change::Add,
-                _ => return wrong(cell.word, "`XADD` is read behind `LOCK` only"),
+                _ => return wrong(cell.word, "`XADD` is supported only after `LOCK`"),
             };
             atomic(code, whole, (to, at), change, Operand::Register(to))
         }
         "CMPXCHG" => {
             cell.takes(2)?;
             if !locked {
-                return wrong(cell.word, "`CMPXCHG` is read behind `LOCK` only");
+                return wrong(cell.word, "`CMPXCHG` is supported only after `LOCK`");
             }
             let both = (place(code, parts[0])?, place(code, parts[1])?);
             let (Place::Memory(at), Place::Value(value)) = both else {
-                return wrong(whole, "a location and a register should stand here");
+                return wrong(whole, "a location and a register is expected here");
             };
             let found = code.named_temporary("EAX");
             let expected = Operand::Register(found);
@@ -197,7 +197,7 @@ fn changes<'t>(
             code.compute(cell, Some(to), operation, before, by)?;
             compares(code, cell, Operand::Register(to), zero)
         }
-        Place::Value(_) => wrong(piece, "a register or a location should stand here"),
+        Place::Value(_) => wrong(piece, "a register or a location is expected here"),
         Place::Memory(at) if locked => {
             let to = code.hidden();
             atomic(code, cell, (to, at), Change::Apply(operation), by)?;
@@ -265,7 +265,7 @@ fn is_att(piece: Piece) -> bool {
 
 /// Rejects an access of one or two bytes.
 fn narrow<T>(cell: &Cell) -> Result<T> {
-    let message = format!("`{}` is no instruction that is read here", cell.word.text);
+    let message = format!("`{}` is not a supported instruction", cell.word.text);
     error_with_help(
         cell.word,
         message,

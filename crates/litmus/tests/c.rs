@@ -180,7 +180,7 @@ fn parenthesised_dereference_is_no_comment() {
 #[test]
 fn unsupported_constructs_are_rejected_with_their_position() {
     let faults = [
-        ("P0 (", "P2 (", "5:1", "`P0` should stand here"),
+        ("P0 (", "P2 (", "5:1", "`P0` is expected here"),
         (
             "memory_order_release",
             "memory_order_consume",
@@ -233,7 +233,7 @@ fn unsupported_constructs_are_rejected_with_their_position() {
             "y, 1,",
             "y, 1 && *x,",
             "7:30",
-            "what is accessed behind `&&` depends on what stands before it",
+            "the access after `&&` depends on the operand before it",
         ),
         ("int r1 =", "int r0 =", "12:7", "`r0` is declared already"),
         ("int r1 =", "r2 =", "12:3", "there is no variable `r2`"),
@@ -241,10 +241,10 @@ fn unsupported_constructs_are_rejected_with_their_position() {
             "memory_order_relaxed);\n}",
             "memory_order_relaxed)\n}",
             "13:1",
-            "`;` should stand here",
+            "`;` is expected here",
         ),
         ("1:r1=0", "1:r9=0", "15:21", "there is no variable `r9`"),
-        ("y, 1,", "y, 1 % 2,", "7:30", "`%` is not read here"),
+        ("y, 1,", "y, 1 % 2,", "7:30", "`%` is not supported"),
         ("{}", "{ x y z = 1.5; }", "2:11", "`1.5` is no number"),
         (
             "{}",

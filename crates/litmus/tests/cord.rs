@@ -55,7 +55,7 @@ struct Fault {
 }
 
 const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
-const FOR_EVER: &str = "wait for ever";
+const FOR_EVER: &str = "wait forever";
 
 const FAULTS: &[Fault] = &[
     Fault {

@@ -155,7 +155,7 @@ fn oversized_tests_are_rejected_before_memory_runs_out() {
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
     let said = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
-    assert_eq!(said, "SB has too many executions to look at each");
+    assert_eq!(said, "SB has too many executions to examine each");
 }
 
 /// Errors with their line, column and message.
@@ -186,7 +186,7 @@ fn syntax_errors_have_positions() {
             "LDR W2,[X3] |",
             "LDX W2,[X3] |",
             "11:2",
-            "`LDX` is no instruction",
+            "`LDX` is not a supported instruction",
         ),
         (
             "LDR W2,[X3] |",
@@ -198,7 +198,7 @@ fn syntax_errors_have_positions() {
             "LDR W2,[X3] |",
             "LDR W2,[X3,W4,SXTW #2] |",
             "11:16",
-            "`SXTW #2` is not read here",
+            "`SXTW #2` is not supported",
         ),
         (
             "LDR W2,[X3] |",
@@ -210,7 +210,7 @@ fn syntax_errors_have_positions() {
             "LDR W2,[X3] |",
             "LDRB W2,[X3] |",
             "11:2",
-            "`LDRB` is no instruction",
+            "`LDRB` is not a supported instruction",
         ),
         (
             "LDR W2,[X3] |",
@@ -224,15 +224,15 @@ fn syntax_errors_have_positions() {
             "9:10",
             "`one` is no number",
         ),
-        (" | P1 ", " | P2 ", "8:16", "`P1` should stand here"),
+        (" | P1 ", " | P2 ", "8:16", "`P1` is expected here"),
         (
             "STR W0,[X1] | STR W0,[X1] ;",
             "STR W0,[X1] ;",
             "10:2",
             "1 column, and 2 threads",
         ),
-        ("0:X2=0", "0:X2", "12:9", "a value is asked for"),
-        ("0:X2=0", "0:X2 => 0", "12:9", "a value is asked for"),
+        ("0:X2=0", "0:X2", "12:9", "a value is expected"),
+        ("0:X2=0", "0:X2 => 0", "12:9", "a value is expected"),
         ("0:X2=0", "0:X2!=", "12:16", "`` is no number"),
         ("0:X2=0", "0:X2=", "12:15", "`` is no number"),
         ("0:X2=0", "z=0", "12:9", "there is no location `z`"),
@@ -241,7 +241,7 @@ fn syntax_errors_have_positions() {
             "0:X1=x;",
             "int x[2]={1,1}; 0:X1=x;",
             "5:10",
-            "a list of values is not read here",
+            "a list of values is not supported",
         ),
         (
             "1:X2=0)",
@@ -250,12 +250,7 @@ fn syntax_errors_have_positions() {
             "this parenthesis is not closed",
         ),
         ("1:X2=0)", "1:X2=0) more", "12:27", "nothing should follow"),
-        (
-            "exists (",
-            "filter (",
-            "12:1",
-            "a filter is there, and no condition",
-        ),
+        ("exists (", "filter (", "12:1", "a filter needs a condition"),
         (
             "read what the other writes. *)",
             "",
@@ -642,34 +637,30 @@ fn dialects_of_public_suites_have_their_verdicts() {
 fn herd_only_constructs_are_rejected_with_their_line() {
     let said = [
         ("astray", "5:9", "this may be the address of no location"),
-        ("byte", "5:2", "`STRB` is no instruction that is read here"),
-        ("fault", "6:9", "a value is asked for here"),
+        ("byte", "5:2", "`STRB` is not a supported instruction"),
+        ("fault", "6:9", "a value is expected here"),
         (
             "grace",
             "5:3",
-            "`synchronize_srcu` is no function that is read here",
+            "`synchronize_srcu` is no function that is supported here",
         ),
         (
             "lock",
             "4:3",
-            "`write_lock` is no function that is read here",
+            "`write_lock` is no function that is supported here",
         ),
         (
             "loop",
             "7:24",
-            "a loop that does more than wait is not read here",
+            "a loop that does more than wait is not supported",
         ),
         (
             "mips",
             "1:1",
-            "`MIPS` is not an architecture that is read here",
+            "`MIPS` is not an architecture that is supported here",
         ),
-        (
-            "narrow",
-            "4:2",
-            "`movb` is no instruction that is read here",
-        ),
-        ("pair", "5:2", "`STP` is no instruction that is read here"),
+        ("narrow", "4:2", "`movb` is not a supported instruction"),
+        ("pair", "5:2", "`STP` is not a supported instruction"),
         ("table", "2:3", "`[PTE(x)]` is no name of a location"),
         (
             "weak",
@@ -679,7 +670,7 @@ fn herd_only_constructs_are_rejected_with_their_line() {
         (
             "while",
             "5:3",
-            "a loop that does more than wait is not read here",
+            "a loop that does more than wait is not supported",
         ),
     ];
     let files = folder("refused");

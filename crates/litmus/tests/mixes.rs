@@ -254,7 +254,7 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
             ],
             "SB+polas+copy",
             &["aa", "ta", "at"],
-            "a write ends that the home has not performed",
+            "a write completes although the home has not performed it",
         ),
         (
             "an atomic access finds what a copy has overwritten",
@@ -264,7 +264,7 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
             )],
             "2+2W+swps",
             &["bttt"],
-            "Old carries an old copy",
+            "Old carries a stale copy",
         ),
         (
             "an atomic access writes before it tells what it found",

@@ -125,7 +125,7 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
     for named in &model.types {
         if let Type::Multiset { .. } = named.ty {
             return Err(format!(
-                "Rumur has no multisets, as `{}` is one",
+                "`{}` is a multiset, which Rumur does not have",
                 named.name
             ));
         }
@@ -136,7 +136,7 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
         .find(|rule| rule.priority != model.rules[0].priority)
     {
         return Err(format!(
-            "Rumur has no priorities, as `{}` has one",
+            "`{}` has a priority, which Rumur does not have",
             rule.name
         ));
     }
@@ -256,9 +256,9 @@ impl Printer<'_> {
         ));
         // Only protocol systems have quiescent states, and accesses that make progress.
         if model.quiescent.is_some() {
-            self.line("-- Not in this text: progress (every access that begins can be performed), which is asked of other models.");
+            self.line("-- Not in this model: progress (every access that begins can be performed), which is checked on other models.");
             if style == Style::Plain {
-                self.line("-- `liveness` below may use all rules; that requests complete, Cohkit asks without the spontaneous ones.");
+                self.line("-- `liveness` below may use all rules; Cohkit checks the completion of requests without the spontaneous ones.");
             }
         }
         self.line("");

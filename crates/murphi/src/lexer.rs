@@ -247,7 +247,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     };
     if text.len() > super::LONGEST_TEXT {
         let span = Span::default();
-        sink.error(span, format!("the text has {} bytes", text.len()))
+        sink.error(span, format!("the file has {} bytes", text.len()))
             .note(format!(
                 "a model has at most {} bytes; is this the right file?",
                 super::LONGEST_TEXT
@@ -261,7 +261,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
                 start: at as u32,
                 end: (at + character.len_utf8()) as u32,
             };
-            sink.error(span, "this is not a text")
+            sink.error(span, "this is not a text file")
                 .label(format!("the character U+{:04X}", character as u32));
             false
         }

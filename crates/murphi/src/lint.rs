@@ -26,7 +26,7 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
         label: String::new(),
         notes: vec![(
             None,
-            "an undefined value of a scalarset or union is one of its own, as for CMurphi; for Rumur it is an error"
+            "an undefined value of a scalarset or union is a distinct value, as in CMurphi; in Rumur it is an error"
                 .into(),
         )],
         warning: true,

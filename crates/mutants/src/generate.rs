@@ -483,7 +483,7 @@ fn state(line: &str, side: usize, change: Change) {
     let mut with = |changed: Vec<String>, how: String| {
         let line = format!("    {name} {}{waits}", changed.join(" "));
         let what = format!("{agent} state {}: {how}", collapse_spaces(&said));
-        change("right of a state", what, line);
+        change("permission of a state", what, line);
     };
     let given: Vec<String> = given.into_iter().map(String::from).collect();
     for right in RIGHTS {

@@ -720,8 +720,8 @@ impl Machine {
             ("host: last cache hits", host.llc_hits),
             ("host: lines of its memory", host.main_misses),
             ("host: lines of far memory and scratchpads", host.far_misses),
-            ("host: lines by hints", host.prefetches),
-            ("host: hints dropped", host.dropped),
+            ("host: lines prefetched", host.prefetches),
+            ("host: prefetches dropped", host.dropped),
             ("host: lines that copies read", host.copied_reads),
             ("host: lines that copies wrote", host.copied_writes),
             ("host: lines cleaned", host.cleaned),
@@ -747,7 +747,7 @@ impl Machine {
                 ("register accesses", counters.registers),
                 ("lines read by the host", counters.host_reads),
                 ("lines written by the host", counters.host_writes),
-                ("requests of the host held", counters.held),
+                ("requests of the host stalled", counters.held),
                 ("lines fetched", counters.fetched),
                 ("lines stored", counters.stored),
                 ("words sent", counters.words),
@@ -801,12 +801,12 @@ pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), 
     let end = places.map(|(at, length)| at + length).max().unwrap_or(0);
     let top = start
         .checked_add(bytes)
-        .ok_or("its memory would reach beyond the last address")?;
+        .ok_or("its memory would extend beyond the last address")?;
     let heap = end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
     let stack = top - bytes / 8;
     if heap > stack {
         return Err(format!(
-            "it lies from {start:#x} to {end:#x}, which leaves no room for heap and stack in {} MiB from there on\n  help: `--memory MIB` gives it more",
+            "it lies from {start:#x} to {end:#x}, which leaves no space for heap and stack in {} MiB from there on\n  help: `--memory MIB` gives it more",
             bytes >> 20
         ));
     }
@@ -814,7 +814,7 @@ pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), 
     let mut memory = Flat::new(start, length);
     for segment in &image.segments {
         let place = memory.bytes_mut(segment.load_address, segment.bytes.len());
-        let place = place.ok_or("its segments are not where they say")?;
+        let place = place.ok_or("its segments are outside memory")?;
         place.copy_from_slice(segment.bytes);
     }
     let system = System::new(heap..stack, stack..top, command);

@@ -71,21 +71,21 @@ quantities! {
     host_cycle "host" "cycle" Picoseconds (1, MS) All "A clock of a host core.";
     l1 "host" "l1" Bytes (1024, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
     l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
-    l1_misses "host" "l1_misses" Count (1, 4096) All "Lines that a core waits for at once, hints for its own cache among them.";
-    llc "host" "llc" Bytes (1024, 1 << 30) PowersOfTwo "The last cache, whose lines of far memory nothing keeps coherent.";
+    l1_misses "host" "l1_misses" Count (1, 4096) All "Outstanding lines of a core, including prefetches into its own cache.";
+    llc "host" "llc" Bytes (1024, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
     llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
-    llc_misses "host" "llc_misses" Count (1, 4096) All "Lines that the last cache waits for at once, in both directions together.";
-    llc_hit "host" "llc_hit" Picoseconds (0, MS) All "What a load takes longer that is found in the last cache.";
+    llc_misses "host" "llc_misses" Count (1, 4096) All "Outstanding lines of the last cache, in both directions together.";
+    llc_hit "host" "llc_hit" Picoseconds (0, MS) All "Additional latency of a load that hits in the last cache.";
     page "host" "page" Bytes (1 << 12, 1 << 21) Pages "A page: 4KiB or 2MiB.";
     tlb "host" "tlb" Count (1, 1 << 16) All "Translations of a core's buffer, of pages of any size.";
-    tlb_walk "host" "tlb_walk" Picoseconds (0, MS) All "What an access takes longer whose page the buffer has not.";
+    tlb_walk "host" "tlb_walk" Picoseconds (0, MS) All "Additional latency of an access that misses in the translation buffer.";
     request "host" "request" Picoseconds (0, MS) All "From a core to the link, or to the host's memory.";
     fill "host" "fill" Picoseconds (0, MS) All "From the link or the host's memory to a core.";
     main_latency "host" "memory_latency" Picoseconds (0, MS) All "The host's own memory.";
     main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) All "The host's own memory.";
     link_latency "link" "latency" Picoseconds (0, MS) All "Between host and device, one way.";
     link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) All "Each way.";
-    link_header "link" "header_bytes" Bytes (0, 4096) All "What each message has beside its data.";
+    link_header "link" "header_bytes" Bytes (0, 4096) All "Bytes of each message in addition to its data.";
     device_path "device" "path" Picoseconds (0, MS) All "From the link to far memory or a scratchpad and back, together.";
     register_path "device" "register_path" Picoseconds (0, MS) All "The same for a register.";
     far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
@@ -95,10 +95,10 @@ quantities! {
     scratchpad "device" "scratchpad_lines" Count (1, 4096) All "Lines of a core's scratchpad, of 128 bytes.";
     register "device" "register" Count (1, 1000) All "Clocks that a core's access to a register takes.";
     fifo_words "device" "fifo_words" Count (1, 1 << 20) All "Words in the FIFO from one core to another one.";
-    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) All "From the store of a word to its being there.";
-    transfers "copy" "transfers" Count (1, 4096) All "Transfers of a copy engine under way at once.";
-    copy_lines "copy" "lines" Count (1, 4096) All "Lines of them that far memory works on at once.";
-    copy_line "copy" "line" Picoseconds (1, MS) All "Between two lines that a copy engine asks for.";
+    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) All "From the store of a word to its arrival in the FIFO.";
+    transfers "copy" "transfers" Count (1, 4096) All "Outstanding transfers of a copy engine.";
+    copy_lines "copy" "lines" Count (1, 4096) All "Lines of these transfers that far memory handles at once.";
+    copy_line "copy" "line" Picoseconds (1, MS) All "Interval between two lines that a copy engine requests.";
     copy_path "copy" "path" Picoseconds (0, MS) All "From the command to far memory and from there to the stamp, together.";
     load_line "loader" "line" Picoseconds (0, MS) All "For each line of a binary that goes from the scratchpad to private memory.";
     verify_byte "loader" "verify" Picoseconds (0, MS) All "For each byte of a binary that is verified.";
@@ -109,7 +109,7 @@ quantities! {
     column "dram" "column" Picoseconds (0, MS) All "Access to a column.";
     activate "dram" "activate" Picoseconds (0, MS) All "Opening a row.";
     precharge "dram" "precharge" Picoseconds (0, MS) All "Closing a row.";
-    open_for "dram" "open_for" Picoseconds (0, MS) All "After which an idle row is closed.";
+    open_for "dram" "open_for" Picoseconds (0, MS) All "Time after which an idle row is closed.";
     controller "dram" "controller" Picoseconds (0, MS) All "Controller and wires, both ways together.";
 }
 

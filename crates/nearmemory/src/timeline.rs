@@ -353,7 +353,7 @@ impl Timeline {
         for (told, counter) in [
             (("link to the device in use", "%", 100.0), &self.uplink),
             (("link to the host in use", "%", 100.0), &self.downlink),
-            (("copies under way", "lines", 1.0), &self.copying),
+            (("copies outstanding", "lines", 1.0), &self.copying),
         ] {
             self.writer.counter(told, counter, &self.filter.window, all);
         }

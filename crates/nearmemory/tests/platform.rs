@@ -112,7 +112,7 @@ fn platform_errors_name_their_position() {
     let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("it is none");
     assert_eq!(errors.len(), 6);
     let last = errors.last().expect("there are some");
-    assert_eq!(last.message, "85 more mistakes in the notation of TOML");
+    assert_eq!(last.message, "85 more syntax errors in the TOML file");
     let mut platform = Platform::enzian();
     platform
         .set("link.latency", "120ns")

@@ -23,16 +23,16 @@ use super::ExplorationModel;
 const MOST_STEPS: usize = 1000;
 
 /// Homes of applications have memory with latency.
-const ZERO_LATENCY_MEMORY: &str = "homes whose memory acts at once are not explored here";
+const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be explored";
 
 /// Threads' accesses are performed in caches only.
-const SENT_STORES: &str = "writes that caches send to the home are not explored here";
+const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
 /// Registers and host memory take no part in coherence.
-pub(super) const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
+pub(super) const NO_BUS: &str = "registers and the CPU's own memory cannot be explored here";
 
 /// The state does not include the caches of a second line space.
-pub(super) const NO_HOST: &str = "accesses to the host's memory are not explored here";
+pub(super) const NO_HOST: &str = "accesses to the host's memory cannot be explored";
 
 /// A global state.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -301,7 +301,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
 
     /// Describes what may prevent a state from reaching the end.
     pub fn stuck(&self, state: &State<S::Application, S::Thread>) -> Violation {
-        let mut what = vec!["the end cannot be reached from here".to_string()];
+        let mut what = vec!["the end is unreachable from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
             if let Some(step) = thread.pending_step {
                 what.push(format!("thread {number} waits for {step:?}"));

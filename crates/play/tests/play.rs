@@ -219,7 +219,7 @@ fn messages_over_a_bus_are_not_explored() {
         panic!("it is refused");
     };
     assert!(
-        what.contains("registers and the CPU's own memory are not explored"),
+        what.contains("registers and the CPU's own memory cannot be explored"),
         "{what}"
     );
 }
@@ -384,7 +384,7 @@ fn a_withheld_read_keeps_its_place() {
     let Ending::Violated { what, .. } = with(1) else {
         panic!("there is one place");
     };
-    expect_test::expect!["the end cannot be reached from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&what);
+    expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&what);
     holds(&with(2));
 }
 
@@ -501,7 +501,7 @@ fn mistakes_of_applications_are_found() {
         violation(&calls, Slip::NeverAccepts),
     ];
     expect_test::expect![[r#"
-        NeverUnlocks: the end cannot be reached from here; thread 0 waits for Update { line: 0, word: 0, update: Add(1) }; shared table has not given its lock back of line 0; line 0: home in I.lock; line 1: home in I
+        NeverUnlocks: the end is unreachable from here; thread 0 waits for Update { line: 0, word: 0, update: Add(1) }; shared table has not released its lock of line 0; line 0: home in I.lock; line 1: home in I
           thread 0: Update { line: 0, word: 0, update: Add(1) }
           line 0: the home takes clean_invalidate_lock
           line 0: the home takes ReadExclusive from cpu
@@ -522,15 +522,15 @@ fn mistakes_of_applications_are_found() {
           line 0: the home's read ends
           line 0: cpu takes DataExclusive
           shared table stores line 0
-        NeverAnswers: the end cannot be reached from here; thread 0 waits for Store { line: 0, word: 0, value: 65537 }; two-line RPC has not answered a read of line 0; line 0: home in I:ReadExclusive.rd; line 1: home in I
+        NeverAnswers: the end is unreachable from here; thread 0 waits for Store { line: 0, word: 0, value: 65537 }; two-line RPC has not answered a read of line 0; line 0: home in I:ReadExclusive.rd; line 1: home in I
           thread 0: Store { line: 0, word: 0, value: 65537 }
           line 0: the home takes ReadExclusive from cpu
           two-line RPC hears Read { line: 0, wants: Write, has: None }
-        AnswersTwice: line 0: two-line RPC answers a read that is not open
+        AnswersTwice: line 0: two-line RPC answers a read that is not outstanding
           thread 0: Store { line: 0, word: 0, value: 65537 }
           line 0: the home takes ReadExclusive from cpu
           two-line RPC hears Read { line: 0, wants: Write, has: None }
-        NeverAccepts: the end cannot be reached from here; thread 0 waits for LoadExclusive { line: 1, word: 0 }; two-line RPC has not accepted a write of line 0; two-line RPC has not answered a read of line 1; two-line RPC waits for its clean-invalidate of line 0; line 0: home in I.wr.clean_invalidate; line 1: home in I:ReadExclusive.rd
+        NeverAccepts: the end is unreachable from here; thread 0 waits for LoadExclusive { line: 1, word: 0 }; two-line RPC has not accepted a write of line 0; two-line RPC has not answered a read of line 1; two-line RPC waits for its clean-invalidate of line 0; line 0: home in I.wr.clean_invalidate; line 1: home in I:ReadExclusive.rd
           thread 0: Store { line: 0, word: 0, value: 65537 }
           line 0: the home takes ReadExclusive from cpu
           two-line RPC hears Read { line: 0, wants: Write, has: None }
@@ -625,7 +625,7 @@ fn access_bytes_equal_the_last_write() {
     let Ending::Violated { what, .. } = played(&mixed_up(&eci())) else {
         panic!("old bytes are used");
     };
-    expect_test::expect!["DataOnce carries an old copy, which is used without being kept"]
+    expect_test::expect!["DataOnce carries a stale copy for an access that does not cache it"]
         .assert_eq(&what);
     holds(&played(&kept_without_right(&eci())));
 }

@@ -104,7 +104,7 @@ pub fn fault_words(
         Fault::NoReceiver(message) => {
             format!("{} is sent to `none`", messages[message.index()].name)
         }
-        Fault::Arithmetic => "an amount leaves the numbers that there are".to_string(),
+        Fault::Arithmetic => "an amount is out of range".to_string(),
         Fault::Table(_) => "a table of the home has no entry for this".to_string(),
     };
     format!("a row of {agent} cannot be executed: {why}")

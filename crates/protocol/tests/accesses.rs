@@ -185,7 +185,7 @@ fn without_bytes(name: &str, message: &str, read: &str) {
     let text = changed(name, &format!("{message} (line)"), message).0;
     let errors = parse(&text).expect_err(message);
     let said: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
-    let expected = format!("a {read} ends here without bytes");
+    let expected = format!("a {read} completes here without bytes");
     assert!(said.contains(&expected.as_str()), "{said:?}");
     let help = &errors[0].notes[0];
     assert!(help.0.is_some() && help.1.contains("`(line)`"), "{help:?}");
@@ -217,7 +217,9 @@ home directory {{
     let errors = parse(&text).expect_err("a home that sends nothing");
     let errors = errors.into_iter().map(|error| error.message);
     errors
-        .filter(|what| !what.starts_with("nobody sends") && !what.starts_with("there is no state"))
+        .filter(|what| {
+            !what.starts_with("no agent sends") && !what.starts_with("there is no state")
+        })
         .collect()
 }
 
@@ -239,7 +241,7 @@ fn two_step_store_requires_send_and_done() {
     let dropped = rows.replace("send Bytes", "");
     assert_eq!(
         remote(STORE, "G waits Go; W waits Ok", &dropped),
-        ["a store ends here, and its bytes have gone nowhere"]
+        ["a store completes here, but its bytes are lost"]
     );
 }
 
@@ -260,14 +262,14 @@ fn completed_access_is_unique_per_row() {
   G | Go    | send Bytes | G";
     assert_eq!(
         remote(STORE, "G waits Go Data", rows),
-        ["`Bytes` carries the bytes of a write, and a load has none"]
+        ["`Bytes` carries the bytes of a write, but a load has none"]
     );
     let rows = "I | load | send Ask | G
   G | Data |          | V
   V | Ok   | done     | I";
     assert_eq!(
         remote(STORE, "G waits Data; V reads", rows),
-        ["`done` in `V`, where nothing is under way"]
+        ["`done` in `V`, where no access is outstanding"]
     );
 }
 
@@ -276,7 +278,7 @@ fn completed_access_is_unique_per_row() {
 /// verified: for the checker a store at memory is a store, whatever else its bytes overwrite.
 #[test]
 fn partial_line_cannot_be_sent_as_a_whole_line() {
-    let message = "`LineBytes` carries the bytes of a whole line, and a store has those of a part";
+    let message = "`LineBytes` carries the bytes of a whole line, but a store has those of a part";
     let first = |from: &str, to: &str| {
         let (text, _) = changed("write-through-two-step", from, to);
         parse(&text).expect_err(to)[0].message.clone()
@@ -289,7 +291,7 @@ fn partial_line_cannot_be_sent_as_a_whole_line() {
         "I V         | store write_partial | send WriteLine |",
     );
     let errors = parse(&text).unwrap_err();
-    let said = "`WriteLine` carries the bytes of a whole line, and a store has those of a part";
+    let said = "`WriteLine` carries the bytes of a whole line, but a store has those of a part";
     assert_eq!(errors[0].message, said);
     // A whole line may be sent as a partial store.
     let (text, _) = changed(

@@ -313,14 +313,14 @@ fn construction_fault_sequences_replay() {
     assert!(
         dead_end
             .text
-            .contains("`cpu` in `SE` leaves `ForwardInvalid` in its channel"),
+            .contains("`cpu` in `SE` stalls `ForwardInvalid` in its channel"),
         "{}",
         dead_end.text
     );
     assert!(
         dead_end
             .text
-            .contains("the home leaves `Upgrade` of `cpu` in its channel"),
+            .contains("the home stalls `Upgrade` of `cpu` in its channel"),
         "{}",
         dead_end.text
     );
@@ -328,7 +328,7 @@ fn construction_fault_sequences_replay() {
     let livelock = fault("silent-eviction");
     let steps = &livelock.explanations[0].steps;
     let again = Action::Does {
-        what: "what follows repeats for ever".into(),
+        what: "the following steps repeat forever".into(),
     };
     let from = steps.iter().position(|step| step.action == again).unwrap();
     let forwards = steps[from..].iter().filter(
@@ -441,7 +441,7 @@ fn fairness_assumption_is_stated_when_needed() {
         let construction = construct(&protocol).expect("it has a home");
         let stated = construction
             .notes()
-            .any(|note| note.text.contains("fairness is assumed"));
+            .any(|note| note.text.contains("assumes fairness"));
         assert_eq!(stated, assumed, "{name}");
     }
 }

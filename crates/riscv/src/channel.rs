@@ -102,7 +102,7 @@ impl Manifest {
     /// Section `.channel` is missing, has another version, or is malformed.
     fn read(file: &[u8]) -> Result<Manifest, String> {
         let bytes = elf::section(file, SECTION)
-            .ok_or("the file has no section `.channel`, which says what the program needs")?;
+            .ok_or("the file has no section `.channel`, the manifest of a channel program")?;
         let words = bytes
             .strip_prefix(MAGIC)
             .filter(|words| words.len() % 8 == 0);
@@ -110,14 +110,12 @@ impl Manifest {
         let words = words.chunks_exact(8);
         let mut words = words.map(|word| u64::from_le_bytes(word.try_into().expect("it is eight")));
         let mut manifest = Manifest {
-            stack: words
-                .next()
-                .ok_or("the manifest tells no size of a stack")?,
+            stack: words.next().ok_or("the manifest has no stack size")?,
             ..Manifest::default()
         };
         while let Some(kind) = words.next() {
             let (Some(first), Some(second)) = (words.next(), words.next()) else {
-                return Err("the manifest is cut off".into());
+                return Err("the manifest is truncated".into());
             };
             match (kind, first.checked_add(second)) {
                 (1, _) => manifest.pipes.push(first),
@@ -125,12 +123,12 @@ impl Manifest {
                 (3, Some(0)) => manifest.given = true,
                 (2, None) => {
                     return Err(format!(
-                        "the manifest wants far memory from {first:#x} on that is {second:#x} bytes long, which is beyond the last address"
+                        "the manifest requests far memory from {first:#x} on that is {second:#x} bytes long, which ends beyond the last address"
                     ))
                 }
                 _ => {
                     return Err(format!(
-                        "the manifest wants something of kind {kind}; there are pipes (1), far memory (2) and, with two zeroes behind, what the host gives (3)"
+                        "the manifest requests something of the unknown kind {kind}; kinds are pipes (1), far memory (2) and, followed by two zeroes, far memory granted by the host (3)"
                     ))
                 }
             }
@@ -142,12 +140,12 @@ impl Manifest {
     fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
             return Err(file_refusal(format!(
-                "the manifest wants pipe {pipe}, which it is not given"
+                "the manifest requests pipe {pipe}, which is not granted"
             )));
         }
         let given = |range: &Range<u64>| grant.far.iter().any(|all| within(range, all));
         if let Some(range) = self.far.iter().find(|range| !given(range)) {
-            let reason = "the manifest wants far memory here that it is not given";
+            let reason = "the manifest requests far memory here that is not granted";
             return Err(at(range.start, reason));
         }
         Ok(())
@@ -201,7 +199,7 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     let bytes: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
     if bytes > LARGEST || segments.len() > usize::from(u16::MAX) {
         return Err(format!(
-            "its segments have {bytes} bytes, and no core beside memory has more than {LARGEST}"
+            "its segments have {bytes} bytes, but cores beside far memory have at most {LARGEST}"
         ));
     }
     let doubles = |doubles: &[u64]| doubles.iter().flat_map(|d| d.to_le_bytes()).collect();
@@ -264,7 +262,7 @@ fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refus
     let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
     let Some(stack) = stack else {
         return Err(file_refusal(format!(
-            "the manifest wants a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
+            "the manifest requests a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
             manifest.stack, private.start, private.end
         )));
     };
@@ -341,17 +339,17 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             offset += length;
         }
         if segment.length > offset as u64 {
-            let reason = "what is executed here does not stand in the file";
+            let reason = "the instructions executed here are not in the file";
             return Err(at(segment.at + offset as u64, reason));
         }
     }
     if begins.binary_search(&image.entry).is_err() {
-        let reason = "the program begins here, where no instruction does";
+        let reason = "the program's entry point is not an instruction boundary";
         return Err(at(image.entry, reason));
     }
     for (from, to) in targets {
         if begins.binary_search(&to).is_err() {
-            let reason = format!("it goes to {to:#x}, where no instruction begins");
+            let reason = format!("it goes to {to:#x}, which is not an instruction boundary");
             return Err(at(from, reason));
         }
     }
@@ -365,7 +363,7 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
 fn allowed(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
     // Bits 9:8 of a CSR number are the lowest privilege level that may access it.
     if inst.is_csr() && inst.csr() >> 8 & 3 != 0 {
-        return Err("uses a register that is not the program's".into());
+        return Err("uses a register that is reserved for the system".into());
     }
     let frame = match inst.op {
         Op::Add if (inst.rd, inst.rs1, inst.rs2) == (SP, SP, 0) => inst.imm.min(0).unsigned_abs(),

@@ -64,18 +64,18 @@ impl fmt::Display for Exception {
         use Exception::*;
         match *self {
             MisalignedFetch(at) => write!(f, "a jump to the misaligned address {at:#x}"),
-            FetchFault(at) => write!(f, "no instruction can be read at {at:#x}"),
+            FetchFault(at) => write!(f, "instruction access fault at {at:#x}"),
             Illegal(word) => write!(f, "an illegal instruction, {word:#x}"),
             Breakpoint(at) => write!(f, "a breakpoint at {at:#x}"),
             MisalignedLoad(at) => write!(f, "a misaligned load at {at:#x}"),
-            LoadFault(at) => write!(f, "nothing can be loaded at {at:#x}"),
+            LoadFault(at) => write!(f, "load access fault at {at:#x}"),
             MisalignedStore(at) => write!(f, "a misaligned store or atomic access at {at:#x}"),
-            StoreFault(at) => write!(f, "nothing can be stored at {at:#x}"),
+            StoreFault(at) => write!(f, "store/AMO access fault at {at:#x}"),
             StackOverflow(at) => write!(f, "stack overflow, down to {at:#x}"),
-            UserCall | MachineCall => write!(f, "a call of the environment"),
-            FetchUnmapped(at) => write!(f, "an instruction on no page, at {at:#x}"),
-            LoadUnmapped(at) => write!(f, "a load from no page, at {at:#x}"),
-            StoreUnmapped(at) => write!(f, "a store to no page, at {at:#x}"),
+            UserCall | MachineCall => write!(f, "an environment call"),
+            FetchUnmapped(at) => write!(f, "instruction page fault at {at:#x}"),
+            LoadUnmapped(at) => write!(f, "load page fault at {at:#x}"),
+            StoreUnmapped(at) => write!(f, "store/AMO page fault at {at:#x}"),
         }
     }
 }

@@ -53,11 +53,10 @@ impl<'a> Image<'a> {
     /// # Errors
     /// The file is not a statically linked RV64 executable, or a segment is invalid.
     pub fn read(file: &'a [u8]) -> Result<Image<'a>, String> {
-        let bad = |error: object::read::Error| {
-            format!("this is no ELF file of 64 bits that can be read: {error}")
-        };
+        let bad =
+            |error: object::read::Error| format!("cannot read this as a 64-bit ELF file: {error}");
         if file.starts_with(b"\x7fELF\x01") {
-            return Err("this program is for 32 bits, and the core has 64".into());
+            return Err("this program is 32-bit, but the core is 64-bit".into());
         }
         let header = FileHeader64::<LittleEndian>::parse(file).map_err(bad)?;
         let endian = header.endian().map_err(bad)?;
@@ -66,7 +65,7 @@ impl<'a> Image<'a> {
             return Err(format!("this program is for another machine: its number is {machine}, that of RISC-V is {EM_RISCV}"));
         }
         if header.e_type(endian) != ET_EXEC {
-            return Err("this file is no program with fixed addresses\n  help: link it with -static and without -pie".into());
+            return Err("this program is not linked at fixed addresses\n  help: link it with -static and without -pie".into());
         }
         let mut segments = Vec::new();
         for part in header.program_headers(endian, file).map_err(bad)? {
@@ -102,7 +101,7 @@ impl<'a> Image<'a> {
             }
         }
         if segments.is_empty() {
-            return Err("nothing of this program is to be loaded".into());
+            return Err("this program has no loadable segments".into());
         }
         let symbols = symbols(header, endian, file).unwrap_or_default();
         Ok(Image {

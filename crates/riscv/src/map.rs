@@ -67,7 +67,7 @@ impl<M> Mapped<M> {
             let fits = |at: u64| region.length > 0 && at.checked_add(region.length - 1).is_some();
             if !fits(region.at) || !fits(region.to) {
                 return Err(format!(
-                    "the region `{}` has {:#x} bytes from {:#x} on, which lead to {:#x}: there are not so many addresses, or none is asked for",
+                    "the region `{}` has {:#x} bytes from {:#x} on, mapped to {:#x}: they exceed the address space, or the region is empty",
                     region.name, region.length, region.at, region.to
                 ));
             }

@@ -140,14 +140,14 @@ impl Pages {
         let (at, bytes) = (first.at, first.size.bytes());
         if (at | first.to) & (bytes - 1) != 0 {
             return Err(format!(
-                "a page of {bytes:#x} bytes cannot lead from {at:#x} to {:#x}: it is not aligned",
+                "a page of {bytes:#x} bytes cannot be mapped from {at:#x} to {:#x}: it is not aligned",
                 first.to
             ));
         }
         let length = u128::from(pages) * u128::from(bytes);
         if pages == 0 || u128::from(at.max(first.to)) + length > 1 << 64 {
             return Err(format!(
-                "{pages} pages of {bytes:#x} bytes cannot lead from {at:#x} to {:#x}",
+                "{pages} pages of {bytes:#x} bytes cannot be mapped from {at:#x} to {:#x}",
                 first.to
             ));
         }

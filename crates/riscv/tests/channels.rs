@@ -159,7 +159,7 @@ fn hostile_programs_are_refused_with_address_and_reason() {
     );
     hostile(
         &put(8, bits("csrrw", 0x305 << 20)),
-        "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is not the program's",
+        "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is reserved for the system",
     );
     hostile(
         &put(0, i_type("addi", 2, 2, -2048)),
@@ -184,32 +184,32 @@ fn hostile_programs_are_refused_with_address_and_reason() {
     );
     hostile(
         &|channel| channel.entry = 0x2000,
-        "0x2000: the program begins here, where no instruction does",
+        "0x2000: the program's entry point is not an instruction boundary",
     );
     // The upper half of an instruction may encode another instruction.
     hostile(
         &put(18, b_type("bne", 12, 0, -8)),
-        "0x1012 (main + 18): it goes to 0x100a, where no instruction begins",
+        "0x1012 (main + 18): it goes to 0x100a, which is not an instruction boundary",
     );
     hostile(
         &|channel| channel.parts[0].3 = 4,
-        "0x101a (main + 26): what is executed here does not stand in the file",
+        "0x101a (main + 26): the instructions executed here are not in the file",
     );
     hostile(
         &|channel| channel.manifest[2] = 4,
-        "the manifest wants pipe 4, which it is not given",
+        "the manifest requests pipe 4, which is not granted",
     );
     hostile(
         &|channel| channel.manifest[6] = 0x10_0001,
-        "0x100000: the manifest wants far memory here that it is not given",
+        "0x100000: the manifest requests far memory here that is not granted",
     );
     hostile(
         &|channel| channel.manifest[0] = 0x7001,
-        "the manifest wants a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
+        "the manifest requests a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
     );
     hostile(
         &|channel| channel.manifest[6] = u64::MAX,
-        "the manifest wants far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which is beyond the last address",
+        "the manifest requests far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which ends beyond the last address",
     );
 }
 

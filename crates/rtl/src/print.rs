@@ -34,7 +34,7 @@ impl Origin<'_> {
 pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     let name = &protocol.name;
     let mut text = origin.header(&format!(
-        "The home of {name}: what its protocol ROM speaks of."
+        "The home of {name}: types and constants of its protocol ROM."
     ));
     let put = |text: &mut String, line: &str| {
         text.push_str(line);
@@ -49,7 +49,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     put(&mut text, "");
     put(
         &mut text,
-        "  // What a unit handles. Messages to the home come first, with their numbers in headers.",
+        "  // Events of a unit. Messages to the home come first, with their numbers in headers.",
     );
     enumeration(
         &mut text,
@@ -78,7 +78,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
-    home_pkg::right_e  from;         // the most that the remote may do, by what the home knows
+    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
     home_pkg::right_e  to;
     state_e            next;
   } row_t;

@@ -63,12 +63,12 @@ pub const REGISTERS: &[Register] = &[
     plain("About", 0x08, false, "messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and to the remote [31:24], bytes of a line [47:32]"),
     plain("Shape", 0x10, false, "units [15:0], ways [23:16], bits of a set's number [31:24] and of a tag [39:32], reads [47:40] and waiting requests [55:48] of a unit, the slice's number [63:56]"),
     plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters, `FirstWrong` and `FirstImpossible` become 0, read as 0"),
-    plain("Status", 0x20, false, "bit 0: nothing is in hand; bit 1: the directory was emptied after reset, and units work"),
-    plain("FirstWrong", 0x28, false, "the first thing that was refused at a port, 0 if none was; why [59:56]: 1 a message whose number does not come by its circuit, 2 one of a remote that there is not, 3 one about a line that is not the slice's, 4 a local operation that there is not, 5 one on a line that is not the slice's, 6 an unlock of such a line, 7 a message with more or fewer beats than its number says, 8 a beat of memory for a read that is not in flight, 9 a read that memory answered with more or fewer beats than a line has, 10 an answer of memory to a write that is not in flight or has not all left; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0], or of an answer of memory its AXI ID. Of things that came in one cycle the circuits go first, by their number, then reads, writes, local operations and unlocks"),
+    plain("Status", 0x20, false, "bit 0: nothing is outstanding; bit 1: the directory was emptied after reset, and units work"),
+    plain("FirstWrong", 0x28, false, "the first input refused at a port, 0 if none; reason [59:56]: 1 a message on the wrong virtual circuit, 2 a message of a non-existent remote, 3 one about a line that is not the slice's, 4 a non-existent local operation, 5 one on a line that is not the slice's, 6 an unlock of such a line, 7 a message with more or fewer beats than its number says, 8 a beat of memory for a read that is not in flight, 9 a read that memory answered with more or fewer beats than a line has, 10 an answer of memory to a write that is not in flight or has not all left; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0], or of an answer of memory its AXI ID. Of things that came in one cycle the circuits go first, by their number, then reads, writes, local operations and unlocks"),
     plain("FirstImpossible", 0x30, false, "the first event for which the ROM had no row, 0 if there was none: 1 [63], unit [59:52], the line's state [51:44] and the event [43:36] by their numbers in the printed package, line [35:0]"),
     counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports for units, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
     counters("Sent", 64, MAX_SENDS, "messages to the remote, by their number"),
-    counters("RxWaitsUnit", 80, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was offered and not taken, because its unit has one of this circuit in hand"),
+    counters("RxWaitsUnit", 80, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was valid but not ready, because its unit has an outstanding message of this virtual circuit"),
     counters("RxWaitsSlot", 84, MAX_CIRCUITS, "the same, because there was no room for the bytes"),
     counters("TxWaits", 88, MAX_CIRCUITS, "by circuit to the remote: cycles in which a beat was offered and not taken"),
     counters("ArWaits", 92, 1, "cycles in which the address of a read of memory was offered and not taken"),
@@ -77,26 +77,26 @@ pub const REGISTERS: &[Register] = &[
     counters("LocalWaits", 95, 1, "cycles in which a local operation was offered and not taken"),
     counters("UnlockWaits", 96, 1, "the same of an unlock"),
     counters("AnswerWaits", 97, 1, "cycles in which an answer to the device was offered and not taken"),
-    counters("StallsLine", 98, 1, "events that a unit looked up and left, because their line has something in hand; each time one is tried counts"),
+    counters("StallsLine", 98, 1, "events that a unit looked up and stalled, because their line has an outstanding transaction; each attempt counts"),
     counters("StallsRoom", 99, 1, "the same, because the set of the directory is full"),
     counters("StallsRead", 100, 1, "because all reads of the unit are in flight"),
     counters("StallsWrite", 101, 1, "because all writes of the unit are in flight, or a response goes first"),
-    counters("StallsLocal", 102, 1, "because the unit has as many local operations in hand, or locks, as it may"),
+    counters("StallsLocal", 102, 1, "because the unit is at its limit of outstanding local operations or locks"),
     counters("StallsSend", 103, 1, "because a message that left at once has not yet left the unit"),
     counters("Evictions", 104, 1, "lines that the directory took from the remote to make room"),
-    counters("ChangesLost", 105, 1, "changes of the remote's rights that were not told, because nobody took those before them in time"),
-    counters("Busy", 106, 1, "occupancy: units that had something in hand, added up over all cycles"),
+    counters("ChangesLost", 105, 1, "changes of the remote's permissions that were not reported, because earlier ones were still waiting at their port"),
+    counters("Busy", 106, 1, "occupancy: units with an outstanding transaction, summed over all cycles"),
     counters("Refused", 107, 1, "local operations and unlocks that were refused"),
-    counters("Changes", 108, 1, "changes of the remote's rights that were taken from their port"),
+    counters("Changes", 108, 1, "changes of the remote's permissions that were taken from their port"),
     counters("Cycles", 109, 1, "cycles"),
-    counters("WrongMessages", 110, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because their number does not come by it, or of a remote that there is not"),
+    counters("WrongMessages", 110, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because they do not belong to it, or come from a non-existent remote"),
     counters("WrongLines", 114, MAX_CIRCUITS, "the same, because their line is not the slice's"),
     counters("WrongOperations", 118, 1, "local operations that were refused, because there are none of their number"),
     counters("WrongDeviceLines", 119, 1, "local operations and unlocks that were refused, because their line is not the slice's"),
     counters("Impossible", 120, 1, "events that were dropped, or refused, because the ROM has no row for them"),
     counters("WrongLengths", 121, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because they have more or fewer beats than their number says"),
     counters("WrongReads", 125, 1, "beats of memory that were dropped, because they are of no read in flight"),
-    counters("WrongBursts", 126, 1, "reads that memory answered with more or fewer beats than a line has: the line is lost, and what asked for it waits for ever"),
+    counters("WrongBursts", 126, 1, "reads that memory answered with more or fewer beats than a line has: the line is lost, and its requester waits forever"),
     counters("WrongWrites", 127, 1, "answers of memory that were dropped, because they are to no write in flight, or to one that has not all left; such a write is not done before it is answered again"),
 ];
 
@@ -148,7 +148,7 @@ pub fn package() -> String {
     let mut text = String::from(
         "// The registers of a slice, and the places of its counters.
 //
-// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md says what each means. Do not edit.
+// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
 
 package registers_pkg;
 ",
@@ -205,7 +205,7 @@ pub fn document() -> String {
     let mut text = String::from(
         "# Registers of a slice
 
-Each slice has an AXI-Lite port with 64 bits of data and a page of 4 KiB; the slices' pages may stand anywhere in an address map.
+Each slice has an AXI-Lite port with 64 bits of data and a page of 4 KiB; the slices' pages may be anywhere in an address map.
 A register is read as a whole, so that no counter tears; the three lowest bits of an address do not matter.
 Every other address than those below, a counter that the protocol has no use for, and a write to what is only read are answered with `SLVERR`, and change nothing.
 A counter's value is that of a moment between the address and the answer, which comes within 140 cycles.

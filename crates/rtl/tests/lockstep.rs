@@ -282,7 +282,7 @@ fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
         panic!("two withheld reads leave no place, and yet: {two:?}");
     };
     assert!(
-        stopped.what.contains("nothing moves any more"),
+        stopped.what.contains("no agent can make progress"),
         "{stopped:?}"
     );
 }

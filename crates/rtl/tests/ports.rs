@@ -272,8 +272,8 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     let Some(built) = eci() else {
         return;
     };
-    let not_read = "dcs: memory answered a read that is not under way";
-    let not_written = "dcs: memory answered a write that is not under way";
+    let not_read = "dcs: memory answered a read that is not in flight";
+    let not_written = "dcs: memory answered a write that is not in flight";
     let noticed = |ports: &mut Ports, says: &str| {
         let said = ports.said();
         assert!(said.contains(says), "{says}: {said}");
@@ -366,11 +366,11 @@ fn unknown_port_traffic_is_reported_by_name() {
                 inputs.rx_header[SLICE][0] = header(READ_SHARED, 0);
                 inputs.rx_last[SLICE] = 0;
             },
-            "dcs: message 0 on circuit 0 has another number of beats than it should",
+            "dcs: message 0 on circuit 0 has a wrong number of beats",
         ),
         (
             |inputs| inputs.rx_header[SLICE][0] = header(WRITE_LINE, 0),
-            "dcs: message 4 on circuit 0 has another number of beats than it should",
+            "dcs: message 4 on circuit 0 has a wrong number of beats",
         ),
         (
             |inputs| inputs.rx_header[SLICE][0] = header(6, 0),

@@ -337,21 +337,21 @@ fn protocols_beyond_hardware_limits_are_rejected() {
         }
     );
     expect![[r#"
-        protocols/msi.coh: the hardware has no place for the home's variable `owner`
-        protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
+        protocols/msi.coh: the hardware does not support the home's variable `owner`
+        protocols/msi-policy.coh: the directory cannot evict: no local operation takes a line from every remote without a lock
         protocols/ccix.coh: `device` is a second kind of remotes
-        protocols/cxl-bias.coh: the hardware has no place for the home's variable `hosts`
+        protocols/cxl-bias.coh: the hardware does not support the home's variable `hosts`
         protocols/cxl-cache.coh: `device` is a second kind of remotes
         protocols/cxl-mem.coh: `BIConflictAck` stays behind other messages
-        protocols/token.coh: the hardware has no place for the home's variable `held`
+        protocols/token.coh: the hardware does not support the home's variable `held`
         protocols/eci-near.coh: `device` is a second kind of remotes
-        protocols/write-through.coh: the hardware has no place for the home's variable `readers`
-        protocols/write-through-two-step.coh: the hardware has no place for the home's variable `readers`
-        a store that asks first: the remote sends the request `WriteLine` when a message comes; the hardware has room for requests with which an access begins
-        requests and victims in one order: `victim` shares one order with requests, which may wait; the hardware lets nothing else wait
+        protocols/write-through.coh: the hardware does not support the home's variable `readers`
+        protocols/write-through-two-step.coh: the hardware does not support the home's variable `readers`
+        a store that asks first: the remote sends the request `WriteLine` when a message comes; the hardware supports requests only if they begin an access
+        requests and victims in one order: `victim` is ordered with requests, which may stall; the hardware stalls only requests
         lines on two circuits: two circuits to the remote carry lines; the hardware reads them from one place
-        no eviction: the directory could not make room: no local operation takes a line from every remote without a lock
-        a message called like a state: nobody sends `I`
+        no eviction: the directory cannot evict: no local operation takes a line from every remote without a lock
+        a message called like a state: no agent sends `I`
     "#]].assert_eq(&reasons);
 }
 
@@ -384,7 +384,7 @@ fn names_that_the_package_needs_are_refused() {
     assert!(package.contains("home_pkg::"));
     names.push("home_pkg");
     for name in names {
-        let says = format!("the package needs the name `{name}` for itself");
+        let says = format!("the generated package uses the name `{name}` itself");
         // A request, a message to the remote, and a state.
         for of_text in ["ReadOnce", "DataShared", "S"] {
             assert_eq!(refusal(&renamed(&eci, of_text, name)), says, "{of_text}");
@@ -423,8 +423,8 @@ fn reserved_package_names_are_rejected() {
             Err(errors) => errors[0].message.clone(),
         };
         let says = match name {
-            "home" => "`home` is a word of the language".to_string(),
-            _ => format!("the package of the protocol `{name}` would be called `{name}_pkg`, as one of the hardware's own"),
+            "home" => "`home` is a keyword".to_string(),
+            _ => format!("the package of the protocol `{name}` would be named `{name}_pkg`, the name of a package of the hardware"),
         };
         assert_eq!(reason, says);
     }

@@ -252,7 +252,7 @@ fn invalid_netlists_are_rejected() {
     let odd = r#"{"modules": {"top": {"cells": {"c": {"type": "ODD", "connections": {}}}}}}"#;
     assert_eq!(
         error(odd),
-        "`ODD` is not a primitive that is known here (cell `c` of `top`)"
+        "`ODD` is an unknown primitive (cell `c` of `top`)"
     );
     let circle = design(
         &[],
@@ -262,5 +262,5 @@ fn invalid_netlists_are_rejected() {
     );
     assert!(paths(&circle)
         .expect_err("it is one")
-        .contains("logic goes round in a circle"));
+        .contains("combinational loop"));
 }

@@ -102,29 +102,29 @@ steps! {
     FromCache Core "from_cache" "from the cache to its core, after a hit or a fill";
     AtCore Core "at_core" "in the L1 or the write buffer of the core";
     Translation Translation "translation" "until the address is translated";
-    Serialise Link "serialise" "until the bytes of messages are on the link";
+    Serialise Link "serialise" "until all bytes of a message are on the link";
     Wire Link "wire" "along the link, or from its first bit to its last where it is framed";
     Switch Link "switch" "through the switch";
-    IssueSlot Queue "issue_slot" "for the core to let the next access out";
+    IssueSlot Queue "issue_slot" "for the core to issue the next access";
     WriteBuffer Queue "write_buffer" "for the write buffer of the core";
     Ways Queue "ways" "for a way of its set";
-    LinkFree Queue "link_free" "for a link to be free, or for what is before a message on it";
-    Room Queue "room" "for room at the receiver, in the message's circuit";
+    LinkFree Queue "link_free" "for a link to be free, or for earlier messages on it";
+    Room Queue "room" "for a credit of the message's virtual circuit";
     InputQueue Queue "input_queue" "for earlier messages in an input queue of a network";
     Unit Queue "unit" "for the line's unit of the home";
     ReadSlot Queue "read_slot" "for a memory read of the unit to end";
     WriteSlot Queue "write_slot" "for a memory write of the unit to end";
     ForwardSlot Queue "forward_slot" "for the unit's coherence transaction with caches to end";
     MemoryBusy Queue "memory_busy" "for a bank, a bus or a port of memory";
-    Handling Home "handling" "from what a unit of the home takes to what it does";
+    Handling Home "handling" "from a unit of the home accepting an input to its action";
     Path Home "path" "between a unit and memory, both ways";
     Clocked Home "clocked" "in a home that is RTL";
     Memory Memory "memory" "in memory, its controller included";
     ForwardSerialise Forward "forward_serialise" "until the bytes of forwards and their answers are on the link";
     ForwardWire Forward "forward_wire" "forwards and their answers along links and through a switch";
-    LineAtHome Retry "line_at_home" "the home leaves the message until others are done with its line";
-    LineAtCache Retry "line_at_cache" "until a cache is done with what it does about the line itself";
-    Again Retry "again" "from when it was begun in vain until it was begun again";
+    LineAtHome Retry "line_at_home" "while the home stalls the message until other agents finish with its line";
+    LineAtCache Retry "line_at_cache" "until a cache completes its own transaction on the line";
+    Again Retry "again" "from a failed attempt until the retry";
     Elsewhere Other "elsewhere" "with threads, applications or devices";
 }
 

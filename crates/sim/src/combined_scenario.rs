@@ -80,7 +80,7 @@ impl CombinedScenario {
             let name = played.application().name().to_string();
             if part.threads_only() {
                 return Err(format!(
-                    "{name} has engines in place of an application, and stands beside no other"
+                    "{name} has engines instead of an application, and cannot be combined with another"
                 ));
             }
         }
@@ -89,7 +89,7 @@ impl CombinedScenario {
         if lines > Line::MAX.into() || words > u64::from(u32::MAX / 2) || parts.len() > MOST {
             let parts = parts.len();
             return Err(format!(
-                "{parts} applications use {lines} lines and {words} words of the host's memory: there are fewer, and up to {MOST} applications stand side by side"
+                "{parts} applications use {lines} lines and {words} words of the host's memory, more than there are; at most {MOST} applications can be combined"
             ));
         }
         Ok(CombinedScenario { parts })

@@ -247,7 +247,7 @@ impl Simulation {
         let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
         let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
         let text = format!(
-            "core {core} has waited for an access since {} ns, and gives up{whose}",
+            "core {core} has waited for an access since {} ns, and reports a timeout{whose}",
             issued / 1000
         );
         self.fail(FailureKind::Timeout, line, text);
@@ -259,7 +259,7 @@ impl Simulation {
         let name = behind.name();
         if let Some(thread) = behind.thread_awaiting_interrupt() {
             return Some(format!(
-                "thread {thread} waits for an interrupt, and {name} does nothing more"
+                "thread {thread} waits for an interrupt, and {name} has no pending event"
             ));
         }
         let thread = behind.polling_thread()?;
@@ -413,7 +413,7 @@ impl Simulation {
             }
             if count > 0 {
                 sentence.push_str(&format!(
-                    "; {count} of its accesses to the line are not done"
+                    "; {count} of its accesses to the line are outstanding"
                 ));
             }
             let translations = self.translations.as_ref();
@@ -431,7 +431,7 @@ impl Simulation {
         for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
             let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
             let words = self.message_text(message);
-            waits.push(format!("{words} from {from} has not been taken by {to}"));
+            waits.push(format!("{words} from {from} is in flight to {to}"));
         }
         let blocked = self.blocked_input_queues();
         waits.extend(blocked.into_iter().take(MAX_LIFELINES));
@@ -444,12 +444,12 @@ impl Simulation {
                 format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{whose}")
             }
             None if self.behind.is_some() => match open.first() {
-                Some((_, what)) => format!("{what}, and nothing else is left to do"),
+                Some((_, what)) => format!("{what}, and no other event is pending"),
                 None => self
                     .describe_polling_thread()
                     .unwrap_or("the application does not end".to_string()),
             },
-            None if self.device.done() => "messages wait in input queues for ever".to_string(),
+            None if self.device.done() => "messages wait in input queues forever".to_string(),
             None => "the device's local operations do not end".to_string(),
         };
         self.fail(FailureKind::NoProgress, line, text);

@@ -327,7 +327,8 @@ impl Simulation {
     /// Handles a recall by the level above, after which caches here keep at most permission `left`.
     fn recalled(&mut self, line: Line, left: Right) {
         let Some(local) = hierarchy::recalls(&self.home.controller().locals, left) else {
-            let text = format!("no local operation below locks the line and leaves {left:?}");
+            let text =
+                format!("no local operation of the lower level locks the line and leaves {left:?}");
             return self.fail(FailureKind::Meaningless, line, text);
         };
         if let Some(above) = &mut self.above {

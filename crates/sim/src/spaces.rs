@@ -62,7 +62,7 @@ impl HostSpace {
     ) -> Result<HostSpace, String> {
         let Some(platform) = machine.host() else {
             return Err(format!(
-                "{} has no space of the host's memory, of which `{}` is",
+                "{} has no address space for the host's memory, whose protocol `{}` is",
                 machine.name, protocol.name
             ));
         };
@@ -84,7 +84,7 @@ impl Spaces {
     /// A sentence about the part of the setup that is inconsistent or not supported.
     pub fn new(setup: &Setup, trace: Option<(Side, Line)>) -> Result<Spaces, String> {
         let Some(space) = &setup.host else {
-            return Err("there is no space of the host's memory beside this one".into());
+            return Err("the machine has no second address space for the host's memory".into());
         };
         let traced = |side| trace.filter(|(of, _)| *of == side).map(|(_, line)| line);
         let host = host(setup, space);
@@ -97,7 +97,7 @@ impl Spaces {
         if usize::from(setup.platform.remotes) != kind.caches.count() {
             let (there, here) = (kind.caches.count(), setup.platform.remotes);
             return Err(format!(
-                "links between host and device carry the messages of both spaces, and {here} lead to caches of the host and {there} to those of the device"
+                "links between host and device carry the messages of both address spaces, but {here} lead to caches of the host and {there} to those of the device"
             ));
         }
         device.network.shares(&mut host.network, first.index());
@@ -487,7 +487,7 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
     };
     if let Some(beside) = beside {
         return Err(format!(
-            "{machine} is of two spaces; with {beside} that is not simulated"
+            "{machine} has two address spaces; with {beside} that is not simulated"
         ));
     }
     if let Some(layer) = &setup.platform.link.layer {
@@ -496,12 +496,14 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
     for protocol in [&setup.protocol, &host.protocol] {
         if let Some(what) = protocol.joins_lines() {
             let name = &protocol.name;
-            return Err(format!("{name} has {what}, and is no space beside another"));
+            return Err(format!(
+                "{name} has {what}, so it cannot be one of two address spaces"
+            ));
         }
         if !protocol.guarantee.coherent {
             let name = &protocol.name;
             return Err(format!(
-                "{name} has `guarantee none`, and is no space beside another"
+                "{name} has `guarantee none`, so it cannot be one of two address spaces"
             ));
         }
     }
@@ -520,7 +522,7 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
         .map_or(0, |play| play.scenario.host_words());
     if uses > words {
         return Err(format!(
-            "{uses} words of the host's memory are used, and there are {words}"
+            "{uses} words of the host's memory are used, but there are only {words}"
         ));
     }
     Ok(())

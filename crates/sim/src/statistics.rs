@@ -319,14 +319,14 @@ impl Counters {
         if let Some(replayed) = totals.replayed {
             put(
                 "link_units_replayed",
-                "blocks, packets or flits of framed links that were sent again",
+                "blocks, packets or flits that framed links retransmitted",
                 Value::Count(replayed),
             );
         }
         if let Some(downs) = totals.downs {
             put(
                 "link_downs",
-                "times that a framed link went down",
+                "times a framed link went down",
                 Value::Count(downs),
             );
         }
@@ -334,7 +334,7 @@ impl Counters {
             let what = [
                 (
                     "translation_hits",
-                    "accesses whose translation the device kept",
+                    "accesses that hit in the device's address translation cache",
                     told.hits,
                 ),
                 (
@@ -349,12 +349,12 @@ impl Counters {
                 ),
                 (
                     "translation_taken_back",
-                    "pages that the host took back",
+                    "pages that the host revoked",
                     told.taken_back,
                 ),
                 (
                     "translation_faults",
-                    "accesses that the page table does not permit",
+                    "accesses without permission in the page table",
                     told.faults,
                 ),
             ];
@@ -388,17 +388,17 @@ impl Counters {
         defined([
         (
             "time_ns",
-            "simulated time from the start to the moment the last access is done at its core",
+            "simulated time from the start until the last access completes at its core",
             nanoseconds(self.end),
         ),
         (
             "accesses",
-            "accesses performed, prefetch hints not counted",
+            "accesses performed, without prefetches",
             Value::Count(self.performed),
         ),
         (
             "accesses_skipped",
-            "accesses that the protocol has no row for in a stable state; not performed",
+            "accesses without a row of the protocol in a stable state; not performed",
             Value::Count(self.skipped),
         ),
         (
@@ -408,12 +408,12 @@ impl Counters {
         ),
         (
             "bandwidth_asked_bytes_per_s",
-            "bytes of the words that accesses were to, divided by the simulated time",
+            "bytes of the words accessed, divided by the simulated time",
             share(self.bytes_requested as f64, self.end as f64 / SECOND as f64),
         ),
         (
             "bandwidth_moved_bytes_per_s",
-            "bytes that went over the links of caches, both ways, headers and payloads, divided by the simulated time",
+            "bytes sent over the links of caches in both directions, headers and payloads, divided by the simulated time",
             share(
                 (totals.bytes_up + totals.bytes_down) as f64,
                 self.end as f64 / SECOND as f64,
@@ -421,12 +421,12 @@ impl Counters {
         ),
         (
             "hits",
-            "accesses performed at the moment they reached the cache",
+            "accesses that hit in the cache: performed on arrival",
             Value::Count(self.hits),
         ),
         (
             "hit_ratio",
-            "share of the accesses performed in the cache that were performed at the moment they reached it",
+            "share of the accesses performed in the cache that were hits",
             share(self.hits as f64, (self.performed - before) as f64),
         ),
         (
@@ -446,12 +446,12 @@ impl Counters {
         ),
         (
             "loads_forwarded",
-            "loads performed with what the write buffer of their core held",
+            "loads served by the write buffer of their core",
             Value::Count(self.forwarded),
         ),
         (
             "stores_coalesced",
-            "stores that joined others to the same line in the write buffer of their core",
+            "stores merged with others to the same line in the write buffer of their core",
             Value::Count(self.coalesced),
         ),
         ])
@@ -472,12 +472,12 @@ impl Counters {
         ),
         (
             "posted_wait_ns",
-            "time that threads waited for stores of theirs that were under way, summed over threads; 0 where they wait for each",
+            "time that threads waited for their outstanding posted stores, summed over threads; 0 without posted stores",
             nanoseconds(self.posted_waited),
         ),
         (
             "register_wait_ns",
-            "time that caches had writes which waited for registers of theirs, as for room in a table, or for room in an input queue, summed over caches",
+            "time that caches stalled writes for lack of room in a table or an input queue, summed over caches",
             nanoseconds(self.registers_waited),
         ),
         (
@@ -487,7 +487,7 @@ impl Counters {
         ),
         (
             "prefetches",
-            "lines brought by prefetch hints",
+            "lines fetched by prefetches",
             Value::Count(self.prefetched),
         ),
         ])
@@ -503,20 +503,20 @@ impl Counters {
         defined([
         ("loads", "loads and atomic accesses performed", count(loads)),
         ("stores", "stores performed", count(stores)),
-        ("stores_visible", "stores that all agents see, which are all of them unless one is lost", count(visible)),
-        ("load_latency_mean_ns", "mean time from issue of a load, or of an atomic access, at its core to its value there; 0 without loads; prefetch hints not counted", mean(loads)),
-        ("load_latency_p50_ns", "the time that half of all loads do not exceed, to 1.6 %", share(loads, 0.5)),
-        ("load_latency_p99_ns", "the time that 99 % of all loads do not exceed, to 1.6 %", share(loads, 0.99)),
+        ("stores_visible", "stores visible to all agents: all stores unless one is lost", count(visible)),
+        ("load_latency_mean_ns", "mean time from issue of a load, or of an atomic access, at its core to its value there; 0 without loads; without prefetches", mean(loads)),
+        ("load_latency_p50_ns", "median latency of a load; relative error at most 1.6 %", share(loads, 0.5)),
+        ("load_latency_p99_ns", "99th percentile of the latency of a load; relative error at most 1.6 %", share(loads, 0.99)),
         ("load_latency_max_ns", "the longest latency of a load", longest(loads)),
-        ("store_latency_mean_ns", "mean time from issue of a store until its core goes on: when the store is in the write buffer or posted, or performed where its core waits for that; 0 without stores", mean(stores)),
-        ("store_latency_p50_ns", "the time that half of all stores do not exceed until their core goes on, to 1.6 %", share(stores, 0.5)),
-        ("store_latency_p99_ns", "the time that 99 % of all stores do not exceed until their core goes on, to 1.6 %", share(stores, 0.99)),
+        ("store_latency_mean_ns", "mean time from issue of a store until its core goes on: when the store is in the write buffer or posted, or else when it is performed; 0 without stores", mean(stores)),
+        ("store_latency_p50_ns", "median time from issue of a store until its core goes on; relative error at most 1.6 %", share(stores, 0.5)),
+        ("store_latency_p99_ns", "99th percentile of the time from issue of a store until its core goes on; relative error at most 1.6 %", share(stores, 0.99)),
         ("store_latency_max_ns", "the longest time until the core of a store goes on", longest(stores)),
         ("store_visible_latency_mean_ns", "mean time from issue of a store until all agents see it: when it is performed in a cache that may write, or at the home; 0 without stores", mean(visible)),
-        ("store_visible_latency_p50_ns", "the time that half of all stores do not exceed until they are visible, to 1.6 %", share(visible, 0.5)),
-        ("store_visible_latency_p99_ns", "the time that 99 % of all stores do not exceed until they are visible, to 1.6 %", share(visible, 0.99)),
+        ("store_visible_latency_p50_ns", "median time from issue of a store until it is visible; relative error at most 1.6 %", share(visible, 0.5)),
+        ("store_visible_latency_p99_ns", "99th percentile of the time from issue of a store until it is visible; relative error at most 1.6 %", share(visible, 0.99)),
         ("store_visible_latency_max_ns", "the longest time until a store is visible", longest(visible)),
-        ("latency_mean_ns", "mean time from issue of an access of any kind until its core goes on, prefetch hints not counted", mean(&self.latency)),
+        ("latency_mean_ns", "mean time from issue of an access of any kind until its core goes on; without prefetches", mean(&self.latency)),
         ("latency_max_ns", "the longest time from issue of an access of any kind until its core goes on", longest(&self.latency)),
         ])
     }
@@ -584,12 +584,12 @@ impl Counters {
         ),
         (
             "stalls_no_credit",
-            "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
+            "times a message waited before the link because its receiver had no credit left for its virtual circuit",
             Value::Count(self.stalls[Stall::NoCredit as usize]),
         ),
         (
             "stalls_input_queue",
-            "times a row waited because an input queue of a network had too little room for what it sends",
+            "times a row waited because an input queue of a network had too little room for its messages",
             Value::Count(self.stalls[Stall::InputQueue as usize]),
         ),
         (

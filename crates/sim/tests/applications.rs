@@ -493,23 +493,23 @@ fn broken_contracts_are_reported_by_name() {
         ));
     }
     expect_test::expect![[r#"
-        answers twice: contract of an application, line 3, 211 ns: breaker answers a read that is not open
+        answers twice: contract of an application, line 3, 211 ns: breaker answers a read that is not outstanding
         never answers: no progress, line 3, 211 ns: no access was performed for 0 ns; the oldest was issued at 128 ns: breaker has not answered a read
         answers short: contract of an application, line 3, 211 ns: breaker gives a line of 3 words; lines have 16
-        unlocks: contract of an application, line 3, 211 ns: breaker unlocks what it has not locked
-        accepts: contract of an application, line 3, 211 ns: breaker accepts a write that is not open
+        unlocks: contract of an application, line 3, 211 ns: breaker unlocks a line that it has not locked
+        accepts: contract of an application, line 3, 211 ns: breaker accepts a write that is not outstanding
         writes: contract of an application, line 20, 211 ns: breaker writes memory of a line that it has not locked and invalidated
-        keeps a lock: no progress, line 20, 253 ns: breaker has not given its lock back, and nothing else is left to do
+        keeps a lock: no progress, line 20, 253 ns: breaker has not released its lock, and no other event is pending
         asks twice: contract of an application, line 20, 211 ns: breaker asks for a clean-invalidate before its clean is complete
         asks under its lock: contract of an application, line 20, 215 ns: breaker asks for a clean-invalidate under its own lock
-        cleans its own: contract of an application, line 5000, 211 ns: breaker cleans a line that is its own
-        never accepts: no progress, line 6, 307 ns: breaker has not accepted a write, and nothing else is left to do
+        cleans its own: contract of an application, line 5000, 211 ns: breaker cleans a line outside the memory of the home
+        never accepts: no progress, line 6, 307 ns: breaker has not accepted a write, and no other event is pending
         reads on: contract of an application, line 0, 211 ns: breaker reads 4294967295 lines at once; 65536 is the most
-        replies: contract of an application, line 0, 211 ns: breaker answers thread 7, which reads no register
-        reads far: contract of an application, line 0, 211 ns: 4294967295 words from 5 on are more than the CPU's own memory has
-        wakes itself: contract of an application, line 0, 1048703 ns: breaker wakes itself 1048576 times in a row and does nothing else
-        wakes itself at once: contract of an application, line 0, 44 ns: breaker wakes itself 1048576 times in a row and does nothing else
-        is never woken: contract of an application, line 0, 44 ns: breaker is to be woken after 18446744073709551615 ps, which is never
+        replies: contract of an application, line 0, 211 ns: breaker answers thread 7, which has no outstanding register read
+        reads far: contract of an application, line 0, 211 ns: 4294967295 words from 5 on exceed the CPU's own memory
+        wakes itself: contract of an application, line 0, 1048703 ns: breaker wakes itself 1048576 times in a row without any other activity
+        wakes itself at once: contract of an application, line 0, 44 ns: breaker wakes itself 1048576 times in a row without any other activity
+        is never woken: contract of an application, line 0, 44 ns: breaker requests a wake-up after 18446744073709551615 ps, which is beyond the end of simulated time
         no wrong: result of a scenario, line 0, 127 ns: breaker: line 2 begins with 8604477608339801740
         nothing: contract of an application, line 5000, 0 ns: thread 0 accesses word 0 of line 5000; there are 4096 lines of 16 words
     "#]].assert_eq(&all);
@@ -566,13 +566,13 @@ fn registers_that_are_not_answered_are_reported() {
     expect_test::expect![[r#"
         [
             Some(
-                "no progress: breaker has not answered thread 0, which reads a register, and nothing else is left to do (line 0, at 61.000 ns)",
+                "no progress: breaker has not answered thread 0, which reads a register, and no other event is pending (line 0, at 61.000 ns)",
             ),
             Some(
-                "timeout of a core: core 0 has waited for an access since 1 ns, and gives up (line 0, at 25.000 ns)",
+                "timeout of a core: core 0 has waited for an access since 1 ns, and reports a timeout (line 0, at 25.000 ns)",
             ),
             Some(
-                "contract of an application: there is no bus of devices, the table `[bus]`, in torture (line 0, at 1.000 ns)",
+                "contract of an application: no device bus (table `[bus]`) in torture (line 0, at 1.000 ns)",
             ),
             Some(
                 "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200002 ns (line 0, at 200003.000 ns)",
@@ -675,10 +675,10 @@ fn times_have_an_end() {
     expect_test::expect![[r#"
         [
             Some(
-                "contract of an application: thread 0 works for 18446744073709551615 ps, which never ends (line 0, at 0.000 ns)",
+                "contract of an application: thread 0 works for 18446744073709551615 ps, which is beyond the end of simulated time (line 0, at 0.000 ns)",
             ),
             Some(
-                "contract of an application: breaker still goes on 1000000044 ns after it has been told to stop (line 0, at 1001000044.212 ns)",
+                "contract of an application: breaker still runs 1000000044 ns after the request to stop (line 0, at 1001000044.212 ns)",
             ),
         ]"#]].assert_eq(&format!("{all:#?}"));
     let count = Step::Count {
@@ -734,7 +734,7 @@ fn a_core_gives_up_on_its_own() {
             }
         };
         assert_eq!(given_up("1ms"), None, "{machine}");
-        let said = "core 0 has waited for an access since 0 ns, and gives up";
+        let said = "core 0 has waited for an access since 0 ns, and reports a timeout";
         let told = given_up("1ns");
         assert_eq!(
             told,

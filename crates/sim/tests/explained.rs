@@ -239,7 +239,7 @@ fn breakdown_names_the_scarce_resource() {
         (
             "one line",
             &|_, workload| (workload.lines, workload.mix) = (1, vec![(Access::Store, 1)]),
-            "lines that others wait for",
+            "contended lines",
             Part::Retry,
             0.5,
         ),

@@ -182,13 +182,13 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
     let back = wrong("cxl-mem", "enzian-dc-ddr", "cxl-68");
     assert!(
         back.ends_with(
-            "is of back-invalidation, which links of cxl-68 do not carry; those of cxl-256 do"
+            "is a back-invalidate message, which cxl-68 links do not carry; use cxl-256"
         ),
         "{back}"
     );
     assert_eq!(
         wrong("cxl-mem", "cxl-8x8", "cxl-256"),
-        "cxl-8x8 has hosts with meshes, whose links are pipes that all of a host share: `link.layer` is none there"
+        "cxl-8x8 has hosts with meshes, whose links are shared pipes: set `link.layer` to none"
     );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-cache.coh");
     let text = std::fs::read_to_string(path).unwrap();
@@ -202,7 +202,7 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
     let setup = Setup::new(unclassed, platform, reads).unwrap();
     assert_eq!(
         run(&setup).unwrap_err().to_string(),
-        "channel `d2h_req` has no class, by which links of cxl-cache-68 tell requests from answers: `d2h_req as request`, or what it is"
+        "channel `d2h_req` has no class, but links of cxl-cache-68 need it to distinguish requests from responses: declare `d2h_req as request`, or as another class"
     );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     assert_eq!(

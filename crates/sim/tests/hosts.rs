@@ -119,6 +119,6 @@ fn hardware_home_requires_a_single_home() {
     let error = run(&setup).unwrap_err().to_string();
     assert_eq!(
         error,
-        "a home in hardware stands at the one home of a machine, not at 8"
+        "a home in hardware needs a machine with one home, not 8"
     );
 }

@@ -130,7 +130,7 @@ type Change = (&'static str, fn(&mut Setup));
 #[test]
 fn unsupported_settings_are_rejected_by_name() {
     let refused: [Change; 3] = [
-        ("`home.count` says how many", |setup| {
+        ("set `home.count`", |setup| {
             setup.platform.home.count = Some(Quantity::given(1, "a test"));
         }),
         ("one outstanding", |setup| setup.workload.outstanding = 2),

@@ -366,9 +366,15 @@ fn graphs_are_taken_from_files() {
     }
     let refused = |name, given: &[(&str, u64)]| on(name, given).unwrap_err();
     let far = refused("sssp", &[("far", 2)]);
-    assert_eq!(far, "far is of a graph that is generated, and one is given");
+    assert_eq!(
+        far,
+        "far applies only to a generated graph, but a graph file is given"
+    );
     let padding = refused("padding", &[]);
-    assert_eq!(padding, "padding takes no graph; pagerank and sssp do");
+    assert_eq!(
+        padding,
+        "padding does not use a graph; pagerank and sssp do"
+    );
 }
 
 /// Stores of host 0 to the memory of host 5 arrive late, after their reader has learnt of them from other hosts. Posted

@@ -261,7 +261,7 @@ fn kinds_that_do_not_fit_the_text_are_refused() {
     };
     assert_eq!(
         refused(&[]),
-        "torture says nothing of agents `device`, and readers has cpu, device: `agents.device.remotes` says how many"
+        "torture does not declare agents `device`, and readers has cpu, device: `agents.device.remotes` sets their number"
     );
     assert_eq!(
         refused(&[("agents.dvice.remotes", "1")]),
@@ -375,6 +375,6 @@ fn engines_need_caches_of_a_device() {
     let Err(error) = setup else {
         panic!("it was set up")
     };
-    let words = "engines of a device cache lines as the CPU does, and of `eci` only the CPU does";
+    let words = "engines of a device need caches, but in `eci` only the CPU has caches";
     assert_eq!(error.to_string(), words);
 }

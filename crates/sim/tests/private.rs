@@ -198,7 +198,7 @@ fn sizes_that_fit_no_lines_are_refused_by_name() {
     };
     assert_eq!(
         refused(&|platform| platform.cores.write_buffer.value = 100),
-        "cores.write_buffer must be whole lines of 128B, not 100B"
+        "cores.write_buffer must be a multiple of a line of 128B, not 100B"
     );
     assert_eq!(
         refused(&|platform| platform.cores.l1.value = 3 << 10),

@@ -135,7 +135,7 @@ fn pages_are_packed_in_access_order() {
     let error = read(&b"load 0x1000\nload 0x2000\nload 0x3000"[..], &of).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 3, column 6: 2 pages of 4 KiB are accessed before, and the memory has 8KiB"
+        "line 3, column 6: 2 pages of 4 KiB are already in use, but the memory has only 8KiB"
     );
 }
 
@@ -143,20 +143,20 @@ fn pages_are_packed_in_access_order() {
 fn input_errors_name_their_position() {
     for (text, expected) in [
         ("load 0\nlod 0x10", "line 2, column 1: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote"),
-        ("0 fence", "line 1, column 3: `fence` is an access of threads, which programs make; a trace has load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ("0 fence", "line 1, column 3: `fence` is an access that only threads of programs make; a trace has load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ("4096 load 0", "line 1, column 1: `4096` is no core; cores are numbered 0 to 4095"),
         ("3", "line 1, column 2: an access is missing: load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ("1 load  # where?", "line 1, column 7: an address is missing, such as 0x1f80 or 8064"),
-        ("load x80", "line 1, column 6: `x80` is no address; one is written like 0x1f80 or 8064"),
-        ("load +8", "line 1, column 6: `+8` is no address; one is written like 0x1f80 or 8064"),
-        ("load 0x10000000000000000", "line 1, column 6: `0x10000000000000000` is no address; one is written like 0x1f80 or 8064"),
-        ("load 0x8000000", "line 1, column 6: address 0x8000000 is beyond the memory of 128MiB; a `packed-trace` has its pages one after another"),
-        ("load 0 5", "line 1, column 8: the time since the access before, `5`, has no unit: write it like `70ns` (units: ps, ns, us, ms, s)"),
+        ("load x80", "line 1, column 6: `x80` is no address; write it like 0x1f80 or 8064"),
+        ("load +8", "line 1, column 6: `+8` is no address; write it like 0x1f80 or 8064"),
+        ("load 0x10000000000000000", "line 1, column 6: `0x10000000000000000` is no address; write it like 0x1f80 or 8064"),
+        ("load 0x8000000", "line 1, column 6: address 0x8000000 is beyond the memory of 128MiB; the workload `packed-trace` packs pages one after another"),
+        ("load 0 5", "line 1, column 8: the time since the previous access, `5`, has no unit: write it like `70ns` (units: ps, ns, us, ms, s)"),
         ("load 0 1s", "line 1, column 8: at most 4294967.295ns lie between two accesses, not 1s"),
-        ("load 0 1ns 2", "line 1, column 12: expected the end of the line; one has a core, an access, an address and a time since the access before"),
-        ("", "there is no access in it"),
-        ("# nothing", "there is no access in it"),
-        ("COHKTRC1", "there is no access in it"),
+        ("load 0 1ns 2", "line 1, column 12: expected the end of the line after core, access, address and time since the previous access"),
+        ("", "it contains no access"),
+        ("# nothing", "it contains no access"),
+        ("COHKTRC1", "it contains no access"),
         ("COHKTRC1abc", "record 1: it has 3 of 16 bytes"),
     ] {
         assert_eq!(lines(text).unwrap_err().to_string(), expected, "{text}");
@@ -170,12 +170,12 @@ fn input_errors_name_their_position() {
     let error = read(&b"load 0\n\xff\xfe"[..], &OF).unwrap_err().to_string();
     assert_eq!(
         error,
-        "line 2, column 1: this is no text; a binary trace begins with `COHKTRC1`"
+        "line 2, column 1: this is not text; a binary trace begins with `COHKTRC1`"
     );
     for (told, expected) in [
         ((4096, 0, 0, 0), "record 2: core 4096; cores are 0 to 4095"),
         ((0, 8, 0, 0), "record 2: there is no access 8; they are 0 to 7: load, store, read_once, write_line, write_partial, clean, evict, demote"),
-        ((0, 0, 1 << 27, 0), "record 2: address 0x8000000 is beyond the memory of 128MiB; a `packed-trace` has its pages one after another"),
+        ((0, 0, 1 << 27, 0), "record 2: address 0x8000000 is beyond the memory of 128MiB; the workload `packed-trace` packs pages one after another"),
     ] {
         let error = read(&binary(&[(0, 0, 0, 0), told])[..], &OF).unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -183,7 +183,7 @@ fn input_errors_name_their_position() {
     let mut last = binary(&[(0, 0, 0, 0)]);
     *last.last_mut().unwrap() = 7;
     let error = read(&last[..], &OF).unwrap_err().to_string();
-    assert_eq!(error, "record 1: its last byte is 7, and has to be 0");
+    assert_eq!(error, "record 1: its last byte is 7, but must be 0");
     let cut = &packed(&text(&[(0, 0, 0, 0)]))[..15];
     assert!(matches!(read(cut, &OF), Err(ReadError::Io(_))));
 }
@@ -292,24 +292,24 @@ fn traces_of_other_tools_are_read_by_their_formats() {
 #[test]
 fn malformed_foreign_traces_are_rejected() {
     for (format, text, expected) in [
-        (Format::Gem5, "r,128,64,0,1000\nx,128,64,0,2000", "line 2, column 1: `x` is no command; there are r, w and u: read as a trace of gem5, which is like `r,8064,64,0,1500`"),
+        (Format::Gem5, "r,128,64,0,1000\nx,128,64,0,2000", "line 2, column 1: `x` is no command; there are r, w and u: read as a trace of gem5, with accesses like `r,8064,64,0,1500`"),
         (Format::Gem5, "r,128,64", "line 1, column 9: a tick is missing: read as a trace of gem5"),
         (Format::Gem5, "r,12z,64,0,5", "line 1, column 3: `12z` is no address: "),
-        (Format::Gem5, "r,0,64,0,9\nr,0,64,0,5", "line 2, column 1: it begins before the access above it: "),
+        (Format::Gem5, "r,0,64,0,9\nr,0,64,0,5", "line 2, column 1: it begins before the previous access: "),
         (Format::Gem5, "r,0,64,0,9,1,2", "line 1, column 14: expected the end of the line: "),
         (Format::Gem5, "r,0,99999999,0,9", "line 1, column 1: an access has at most 65536 bytes, not 99999999: "),
         (Format::Ramulator, "0x80 R\n0x80 Q", "line 2, column 6: `Q` is no address: "),
-        (Format::Ramulator, "0x80", "line 1, column 5: R, W, or an address is missing: read as a trace of Ramulator, which is like `0x1f80 R`"),
-        (Format::Dramsim3, "0x80 READ", "line 1, column 10: a cycle is missing: read as a trace of DRAMsim3, which is like `0x1f80 READ 12`"),
+        (Format::Ramulator, "0x80", "line 1, column 5: R, W, or an address is missing: read as a trace of Ramulator, with accesses like `0x1f80 R`"),
+        (Format::Dramsim3, "0x80 READ", "line 1, column 10: a cycle is missing: read as a trace of DRAMsim3, with accesses like `0x1f80 READ 12`"),
         (Format::Dramsim3, "0x80 FLUSH 1", "line 1, column 6: `FLUSH` is no request; there are READ and WRITE: "),
-        (Format::Lackey, " L 80,8\n X 80,8", "line 2, column 2: `X` is no access; there are I, L, S and M: read as a trace of Valgrind's lackey, which is like ` L 1f80,8`"),
+        (Format::Lackey, " L 80,8\n X 80,8", "line 2, column 2: `X` is no access; there are I, L, S and M: read as a trace of Valgrind's lackey, with accesses like ` L 1f80,8`"),
         (Format::Lackey, " L 80", "line 1, column 6: a size is missing: "),
-        (Format::Lackey, " L ffffffffffffffff,8", "line 1, column 1: it reaches beyond the last address: "),
-        (Format::Dinero, "9 80", "line 1, column 1: `9` is no label; there are 0 to 4, or r, w, i, m, v and c: read as a trace of Dinero, which is like `0 1f80`"),
+        (Format::Lackey, " L ffffffffffffffff,8", "line 1, column 1: it extends beyond the last address: "),
+        (Format::Dinero, "9 80", "line 1, column 1: `9` is no label; there are 0 to 4, or r, w, i, m, v and c: read as a trace of Dinero, with accesses like `0 1f80`"),
         (Format::Dinero, "r 80", "line 1, column 5: a size is missing: "),
-        (Format::Pin, "0x401000 R 0x80", "line 1, column 1: `0x401000` is no address of an instruction with a colon behind: read as a trace of Pin's pinatrace, which is like `0x401000: R 0x1f80`"),
+        (Format::Pin, "0x401000 R 0x80", "line 1, column 1: `0x401000` is no address of an instruction followed by a colon: read as a trace of Pin's pinatrace, with accesses like `0x401000: R 0x1f80`"),
         (Format::Pin, "0x401000: R", "line 1, column 12: an address is missing: "),
-        (Format::Pin, "#eof", "there is no access in it"),
+        (Format::Pin, "#eof", "it contains no access"),
     ] {
         let error = read(text.as_bytes(), &ReadOptions { format, ..OF }).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{format:?}: {error}");
@@ -321,19 +321,19 @@ fn malformed_foreign_traces_are_rejected() {
     let error = read(&instruction([128; 4], [0; 2])[..63], &of).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "record 1: it has 63 of 64 bytes: read as a trace of ChampSim, which is like `instructions of 64 bytes`"
+        "record 1: it has 63 of 64 bytes: read as a trace of ChampSim, with accesses like `instructions of 64 bytes`"
     );
     let error = read(&[b'7'; 64][..], &of).unwrap_err().to_string();
     assert!(
         error.starts_with(
-            "record 1: its bytes 8 and 9 say whether it is a branch, by 0 or 1, and are 55 and 55"
+            "record 1: its bytes 8 and 9 (branch flags) must be 0 or 1, not 55 and 55"
         ),
         "{error}"
     );
     let error = read(&b"\xfd7zXZ\0\0\0"[..], &of).unwrap_err().to_string();
     assert_eq!(
         error,
-        "it is packed by xz; unpack it by `unxz`, or pack it by gzip"
+        "it is compressed by xz; decompress it with `unxz`, or compress it with gzip"
     );
 }
 

@@ -488,12 +488,12 @@ fn failed_thread_reports_its_refusal() {
     assert_eq!(kind, FailureKind::Refused);
     assert_eq!(
         said,
-        "thread 0 may not write: the page may only be read (word 1 of line 192, address 0x3008, page 3, by cache), and does not go on without that"
+        "thread 0 cannot write: the page is read-only (word 1 of line 192, address 0x3008, page 3, by cache), and does not handle the page fault"
     );
     setup.platform.cache.translation.as_mut().unwrap().absent = given(1);
     let (_, said) = failure(&setup);
     assert!(
-        said.starts_with("thread 0 may not write: the page is not there (word 1 of line 0,"),
+        said.starts_with("thread 0 cannot write: the page is not mapped (word 1 of line 0,"),
         "{said}"
     );
 }

@@ -214,7 +214,10 @@ fn out_of_bounds_accesses_are_found() {
     };
     for (beyond, says) in [
         (OutOfBounds::Thread, "thread 0 accesses word 0 of line"),
-        (OutOfBounds::Local, "cleans a line that is its own"),
+        (
+            OutOfBounds::Local,
+            "cleans a line outside the memory of the home",
+        ),
         (OutOfBounds::Fetch, "reads 3 lines at once"),
     ] {
         let failure = beside(beyond).err().expect("it is found");

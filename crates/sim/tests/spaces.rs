@@ -753,7 +753,7 @@ fn invalid_two_space_setups_are_rejected() {
     );
     let text = wrong(&|setup| setup.host.as_mut().expect("one").platform.lines = 1);
     assert!(
-        text.contains("words of the host's memory are used, and there are 16"),
+        text.contains("words of the host's memory are used, but there are only 16"),
         "{text}"
     );
     let text = wrong(&|setup| {
@@ -762,7 +762,7 @@ fn invalid_two_space_setups_are_rejected() {
     });
     assert_eq!(
         text,
-        "torture+torture: links of cxl-256 carry CXL.mem, whose home is the device, and not the other direction beside it: `link.layer` of both directions is eci, ccix or none"
+        "torture+torture: links of cxl-256 carry CXL.mem, whose home is the device, but not both directions: `link.layer` of both directions is eci, ccix or none"
     );
     let text = wrong(&|setup| setup.platform.host = None);
     assert!(text.contains("is of two spaces, and torture"), "{text}");
@@ -889,7 +889,7 @@ fn a_completion_before_its_data_is_found() {
             let failure = play(&machine(Arc::new(EarlyCopies(copies)), seed)).err();
             let says = failure
                 .as_ref()
-                .is_none_or(|f| f.contains("were not as copied"));
+                .is_none_or(|f| f.contains("differ from their source"));
             assert!(says, "{failure:?}");
             failure.is_some()
         });
@@ -962,6 +962,6 @@ fn an_interrupt_that_never_comes_is_found() {
     copies.interrupts = true;
     let failure = play(&machine(Arc::new(Mute(copies)), 1)).err();
     let failure = failure.expect("it is found");
-    let says = "waits for an interrupt, and DMA engine does nothing more";
+    let says = "waits for an interrupt, and DMA engine has no pending event";
     assert!(failure.contains(says), "{failure}");
 }

@@ -126,18 +126,20 @@ pub fn remote<A: RemoteContext>(
                 // The copy of a message was checked when it was sent.
                 CompletionEffect::Ends(Ending::Read) => {
                     if facts.coherent && brought.is_none() && !around.current(&copy) {
-                        return Err(Violation::data_value("a read ends with an old copy").into());
+                        return Err(
+                            Violation::data_value("a read completes with a stale copy").into()
+                        );
                     }
                     around.read(&copy)?;
                 }
                 CompletionEffect::Absent | CompletionEffect::Unclear => {
-                    let what = "`done` does not say what it ends";
+                    let what = "`done` does not identify the access that it completes";
                     return Err(Violation::new("no unexpected message", what).into());
                 }
             },
             Act::Every { from, to } => around.every(from, to)?,
             other => {
-                let what = format!("a remote does what only a home can: {other:?}");
+                let what = format!("a remote executes an action of a home: {other:?}");
                 return Err(Violation::new("no unexpected message", what).into());
             }
         }
@@ -177,7 +179,7 @@ pub const STALE_RESPONSE_IN_FLIGHT: &str =
 fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;
     Violation::data_value(format!(
-        "{name} carries an old copy, which is used without being kept"
+        "{name} carries a stale copy for an access that does not cache it"
     ))
 }
 
@@ -315,13 +317,17 @@ pub fn home<A: HomeContext>(
                     around.store(taken.sender, whole)?;
                 }
                 (_, Some(copy)) => around.set_memory(copy)?,
-                _ => return Err(wrong("the home writes memory without bytes")),
+                _ => return Err(wrong("the home writes memory without data")),
             },
             Act::SetAside => match carries {
                 Some(Carries::Store | Carries::PartialStore) => {
                     around.defer_write(taken.sender, whole)?;
                 }
-                _ => return Err(wrong("the home sets nothing aside")),
+                _ => {
+                    return Err(wrong(
+                        "the home defers a store, but its message carries none",
+                    ))
+                }
             },
             Act::WriteAside => {
                 let (from, whole) = around.take_deferred_write()?;
@@ -337,7 +343,11 @@ pub fn home<A: HomeContext>(
             Act::StartStore { whole } => around.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => around.acknowledge(local)?,
             Act::Unlocked => around.unlocked(),
-            Act::Done => return Err(wrong("the home ends an access")),
+            Act::Done => {
+                return Err(wrong(
+                    "the home completes an access, which only a remote can",
+                ))
+            }
             Act::Every { .. } => return Err(wrong("the home gives lines up")),
         }
     }

@@ -161,10 +161,11 @@ pub const POSTED_STORE_DROPPED: &str =
     "a posted store is lost: its message is taken, and its bytes are neither written nor deferred";
 
 /// Violation: the home performs a store whose ticket is void.
-pub const PERFORMED_TWICE: &str = "a store is performed twice, or after it was given up";
+pub const PERFORMED_TWICE: &str = "a store is performed twice, or after it was cancelled";
 
 /// Violation: a remote abandons a store that the home has performed.
-pub const ABANDONED_AFTER_PERFORMED: &str = "a store is given up that the home has performed";
+pub const ABANDONED_AFTER_PERFORMED: &str =
+    "a store is cancelled although the home has performed it";
 
 /// Violation: a store is performed while an earlier one of its remote is pending.
 pub const STORE_REORDERED: &str =

@@ -80,7 +80,7 @@ impl Bytes {
         if !whole && (on.is_none() || !self.has_stale_copies && on != Some(self.last)) {
             return Err(match on {
                 Some(on) => format!(
-                    "a part of the line is written over what write {on} left, and write {} was the last",
+                    "a part of the line is written over the version of write {on}, but write {} was the last",
                     self.last
                 ),
                 None => "a part of the line is written where there is no copy".into(),
@@ -110,7 +110,7 @@ impl Bytes {
     /// The write was already performed or abandoned, or it is a partial write to stale memory.
     pub fn store(&mut self, write: Write) -> Result<(), String> {
         if !self.unperformed.remove(&write.serial) {
-            return Err("a write is performed twice, or after it was given up".into());
+            return Err("a write is performed twice, or after it was cancelled".into());
         }
         self.memory = self.write(Some(self.memory), write.whole)?;
         self.performed_versions.insert(write.serial, self.memory);
@@ -140,9 +140,9 @@ impl Bytes {
     /// Checks that a read with this copy includes all writes before the read began (up to `version_at_start`).
     pub fn read(&self, copy: Option<Version>, version_at_start: Version) -> Result<(), String> {
         match copy {
-            None => Err("a read ends without bytes".into()),
+            None => Err("a read completes without bytes".into()),
             Some(copy) if copy < version_at_start => Err(format!(
-                "a read sees what write {copy} left, and write {version_at_start} was the last before it began"
+                "a read sees the version of write {copy}, but write {version_at_start} was the last before it began"
             )),
             Some(_) => Ok(()),
         }
@@ -193,7 +193,7 @@ impl Bytes {
             let known = self.words_in_copies.get(&(word, at));
             if let Some(other) = known.filter(|other| **other != value) {
                 return Err(format!(
-                    "word {word} of what write {copy} left is read as {value}, and was {other}"
+                    "word {word} of the version of write {copy} is read as {value}, and was {other}"
                 ));
             }
             match self.made.get(place(at)) {

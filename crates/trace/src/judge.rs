@@ -85,7 +85,7 @@ pub fn judge(
     if homes != told {
         let homes = counted(homes as u64, "home");
         return Err(refused(0)(format!(
-            "{name} has {homes}, and the trace tells of {told}"
+            "{name} has {homes}, but the trace has {told}"
         )));
     }
     // Index of the first agent that is neither a remote nor a home.
@@ -269,7 +269,7 @@ impl Judge<'_> {
         let remotes = self.remote.kinds.len();
         let around = remotes + usize::from(self.protocol.homes);
         if (remotes..around).contains(&agent) && agent != home {
-            return Err(format!("it is a matter of {}", self.name(None)));
+            return Err(format!("it belongs to {}", self.name(None)));
         }
         match &step.action {
             action if agent == home && is_effect(action) => {
@@ -277,12 +277,12 @@ impl Judge<'_> {
                 let events = match line.operation {
                     Operation::Read(Some(_)) => (0..MAX_CHOICES).map(Event::MemoryData).collect(),
                     Operation::Written => vec![Event::MemoryDone],
-                    _ => return Err("nothing is told that makes the home do this".into()),
+                    _ => return Err("no earlier step causes this action of the home".into()),
                 };
                 self.apply_best_row(&mut line, events)?;
             }
             Action::Send { .. } | Action::Becomes { .. } => {
-                return Err("nothing is told that makes it do this".into());
+                return Err("no earlier step causes this action".into());
             }
             Action::Receive {
                 message,
@@ -358,11 +358,11 @@ impl Judge<'_> {
         let taker = self.sequence.steps[self.at].agent;
         let mut flights = self.flights.iter();
         let place = flights.position(|flight| flight.number == number);
-        let place = place.ok_or_else(|| format!("{words} is taken, and is not in flight"))?;
+        let place = place.ok_or_else(|| format!("{words} is received, but is not in flight"))?;
         let flight = self.flights.remove(place);
         if flight.ends != [from, taker] {
             let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
-            return Err(format!("{words} is on its way from {sender} to {receiver}"));
+            return Err(format!("{words} is in flight from {sender} to {receiver}"));
         }
         self.is_called(&flight.sent, words)?;
         let about_line = self.protocol.message(flight.sent.message).about_line;
@@ -408,7 +408,7 @@ impl Judge<'_> {
         if let Event::Local(local) = event {
             let requested_operation = line.requested_operation.take();
             if self.is_complete && requested_operation != Some(local.into()) {
-                return Err("the device has not asked for this".into());
+                return Err("the device has not requested this operation".into());
             }
         }
         let (table, agent) = self.side(own, line);
@@ -506,7 +506,10 @@ impl Judge<'_> {
         let tells = self.is_complete || self.home_action_words.contains(&sort.unwrap_or_default());
         match told || !tells {
             true => Ok(()),
-            false => Err(format!("it is not told that {} {what}", self.name(agent))),
+            false => Err(format!(
+                "the trace does not report that {} {what}",
+                self.name(agent)
+            )),
         }
     }
 
@@ -572,9 +575,9 @@ impl Judge<'_> {
         }
         let data = match about.carries {
             Carries::Nothing => MessageData::Nothing,
-            Carries::Line | Carries::DirtyLine => MessageData::Line(
-                copy.ok_or_else(|| format!("{message} takes a line that is not there"))?,
-            ),
+            Carries::Line | Carries::DirtyLine => MessageData::Line(copy.ok_or_else(|| {
+                format!("{message} carries a line that the sender does not have")
+            })?),
             Carries::Store | Carries::PartialStore => {
                 let whole = about.carries == Carries::Store;
                 let serial = line.bytes.sends();
@@ -684,7 +687,7 @@ impl Judge<'_> {
         for (number, remote) in line.remotes.iter().enumerate() {
             if self.right(remote) > Right::None && remote.copy != Some(line.bytes.last) {
                 return Err(format!(
-                    "data value: {} may read a copy that write {} was not the last to change",
+                    "data value: {} has read permission for a stale copy, which write {} changed last",
                     self.name(Some(number)),
                     remote
                         .copy
@@ -693,7 +696,7 @@ impl Judge<'_> {
             }
         }
         if line.lock.is_some_and(|most| self.most(line) > most) {
-            return Err("single writer: a remote has a right that the lock excludes".into());
+            return Err("single writer: a remote has a permission that the lock excludes".into());
         }
         Ok(())
     }
@@ -724,14 +727,14 @@ impl Judge<'_> {
         }
         if let (true, Some(answer)) = (self.has_answer_reports, line.answers.first()) {
             return Err(format!(
-                "at the end the device has not heard that it {answer}"
+                "at the end the device has no report that it {answer}"
             ));
         }
         let busy = line.operation != Operation::Idle
             || line.accepted.is_some()
             || line.requested_operation.is_some();
         if busy || line.lock.is_some() || line.deferred_write.is_some() || !line.bytes.rest() {
-            return Err("at the end something is under way".into());
+            return Err("at the end an operation is outstanding".into());
         }
         Ok(())
     }

@@ -296,7 +296,7 @@ impl RowInterpreter<'_> {
                     Value::Each(each) if fits => each.get_mut(at),
                     _ => None,
                 };
-                *place.ok_or("an element is given a value that it cannot have")? = value;
+                *place.ok_or("an element is assigned a value out of its range")? = value;
                 return Ok(());
             }
             Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
@@ -391,7 +391,7 @@ impl RowInterpreter<'_> {
                 vec![0]
             }
             Target::Remote(remote) => match self.one(remote)? {
-                0 => return Err("a message is sent to nobody".into()),
+                0 => return Err("a message has no receiver".into()),
                 remote => vec![remote],
             },
             Target::Each(set) => self.set(set)?.into_iter().collect(),
@@ -410,7 +410,7 @@ impl RowInterpreter<'_> {
     fn set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
         let members = |value: Option<&Value>| match value {
             Some(Value::Some(members)) => Ok(members.clone()),
-            _ => Err("a set is not there".to_string()),
+            _ => Err("a set is missing".to_string()),
         };
         Ok(match set {
             Set::Empty => BTreeSet::new(),
@@ -432,7 +432,7 @@ impl RowInterpreter<'_> {
     fn one(&mut self, expression: &Expression) -> Result<i64, String> {
         let simple = |value: Option<&Value>| match value {
             Some(Value::One(one)) => Ok(*one),
-            _ => Err("a value is not there".to_string()),
+            _ => Err("a value is missing".to_string()),
         };
         let remote = |remote: Option<usize>| remote.map_or(0, |remote| remote as i64 + 1);
         Ok(match expression {

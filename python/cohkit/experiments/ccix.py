@@ -29,7 +29,7 @@ _HOST = """\
 A Neoverse N1 system is the home; the card is a caching agent of its lines by ccix over 8 lanes of 16 GT/s with CCIX's
 packets (n1sdp-u280, n1sdp-vck5000). Of each card one value is fitted, a hit in its system cache; the rest is assumed.
 """
-_OMISSIONS = "what an operating system and its driver do, and what the home nodes of the mesh are in detail"
+_OMISSIONS = "the operating system and its driver, and details of the mesh's home nodes"
 
 
 def _request(card: str, workload: Workload, accesses: int, **more: int | str) -> Request:
@@ -222,7 +222,7 @@ flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a des
         logarithmic="xy",
     ),
     "ccix-exp2": Experiment(
-        title="what the translation of addresses costs a card over CCIX",
+        title="cost of address translation for a card over CCIX",
         **_figure(PointExperiment(_random_lines(), "ns", _mean), PointExperiment(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
         note=_HOST
         + """\
@@ -254,7 +254,7 @@ A core of the host and an engine of the card make 1,024 random accesses each, ha
 mean latency of all of them. Lines are those of a region: in a smaller one, one takes them from the other more often.
 """,
         omissions=_OMISSIONS,
-        headline="Lines that host and card both change go to and fro over CCIX.",
+        headline="Lines that host and card both modify bounce between them over CCIX.",
         axis="latency (ns)",
     ),
 }

@@ -21,7 +21,7 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 NOTE = f"""\
-Nothing was tuned to throughputs. Platforms say how many cores there are and how far ahead these ask for what they read.
+Nothing was tuned to throughputs. Platforms set the number of cores and the prefetch distance of reads.
 `--published FILE.toml` joins published ones by keys such as {KEY}.dc_ddr.sequential_read.
 """
 

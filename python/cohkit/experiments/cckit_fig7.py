@@ -59,11 +59,11 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="increments of a shared table by a CPU thread, against a part of rows that the other side increments too",
+    title="increments of a shared table by a CPU thread, by the share of rows that the other side increments too",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,
-    headline="A CPU thread increments rows of a table, the more slowly the more of them the other side increments too.",
+    headline="The increment rate of a CPU thread falls with the share of rows that the other side increments too.",
     axis="million increments/s",
     along="contended rows (%)",
     limited=limited_time,

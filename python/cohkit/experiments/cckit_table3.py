@@ -22,7 +22,7 @@ One at a time: the time from asking to completion at the device, of lines that t
 operations was fitted to it. As many as accepted: up to {MANY} at a time; how fast the second and third quarter of them
 are done. (Blind, their number was divided by their mean time, in which the first find the device idle.)
 """
-OMISSIONS = "what the CPU's cores do meanwhile: they wait, so that nothing else is on the link"
+OMISSIONS = "other activity of the CPU's cores: they wait, so the link carries nothing else"
 
 # State of the CPU's lines, and numbers of the application.
 _HELD = {
@@ -82,11 +82,11 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="clean-invalidates by the device, time of one and rate of many",
+    title="clean-invalidates by the device: latency of one, and rate of many",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,
-    headline="A device takes lines back that the CPU may have cached: the time of one, and how many in a second.",
+    headline="A device takes lines back that the CPU may have cached: latency of one, and rate of many.",
     axis="time of one (ns); million lines/s",
     limited=_limited,
 )

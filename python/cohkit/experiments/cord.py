@@ -301,36 +301,36 @@ A thread stores to lines of other hosts, one host after the other, and releases 
 bytes; the time is until its last release has been acquired there, and the traffic is bytes between hosts, headers
 included. Who acquires the flag checks the bytes when all is over, and lets the threads of the other hosts check theirs.
 Each store is to a line of its own; one above a line is a store to a larger line. Credits of posted stores do not count.
-Message sizes, the core's clock and its stores under way are assumed (`cohkit platform cxl-8x8`).
+Message sizes, the core's clock and its limit of outstanding stores are assumed (`cohkit platform cxl-8x8`).
 """
 OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache"
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
-        title="stores to other hosts' memory, ordered in three ways, over those ordered at directories",
+        title="stores to other hosts' memory, ordered in three ways, relative to stores ordered at directories",
         run=_fig8,
         note=NOTE,
         omissions=OMISSIONS,
-        headline="Stores ordered at their source, between two points or written back, over those at directories.",
+        headline="Stores ordered at their source, point to point or written back, relative to those at directories.",
         axis="of cord (%)",
         limited=_limited,
     ),
     "cord-fig9": Experiment(
-        title="time of stores ordered at their source, over those ordered at directories, by latency between hosts",
+        title="time of stores ordered at their source, relative to ordering at directories, by latency between hosts",
         run=_fig9,
         note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
         omissions=OMISSIONS,
-        headline="The longer the way between hosts, the more it costs to wait for each store's acknowledgement.",
+        headline="Waiting for each store's acknowledgement costs more at a higher latency between hosts.",
         axis="time of so (% of cord)",
         along="latency between hosts (ns)",
         limited=_limited,
     ),
     "cord-fig10": Experiment(
-        title="stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
+        title="stores ordered by epochs and counters, by their bits, relative to sequence numbers of 40 and 8 bits",
         run=_fig10,
         note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
         omissions=OMISSIONS,
-        headline="Counters of four bits and fewer cost time; other epochs and counters none beside numbers of 40 bits.",
+        headline="Counters of four bits and fewer cost time; others cost none relative to sequence numbers of 40 bits.",
         axis="of numbers with each store (%)",
         along="bits",
         limited=_limited,

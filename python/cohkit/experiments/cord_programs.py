@@ -248,7 +248,7 @@ def _limited(accesses: int) -> str:
 
 NOTE = """\
 Ten programs, one thread on each of eight hosts (assumed: up to eight, and the latency between hosts that of a round
-trip, with `--sensitivity`), that calculate with real data and check what comes out; one whose check fails has no
+trip, with `--sensitivity`), that compute on real data and check their results; a program whose check fails has no
 number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of 16384
 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
 assumed (`cohkit play cxl-8x8 mocfe --with help`). Time is from the first moment at which all have their data to the
@@ -260,24 +260,24 @@ OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared ca
 
 EXPERIMENTS = {
     "cord-fig2": Experiment(
-        title="what waiting for acknowledgements of stores costs programs whose stores are ordered at their source",
+        title="cost of waiting for store acknowledgements in programs whose stores are ordered at their source",
         run=_fig2,
         spans=_spans(_fig2),
         rerun_accesses=RERUN_STORES,
-        note=NOTE + "The share of time is that in which threads wait for stores of theirs that are under way.\n",
+        note=NOTE + "The share of time is that in which threads wait for their outstanding stores.\n",
         omissions=OMISSIONS,
-        headline="Threads wait for acknowledgements, which take a part of what goes between hosts.",
+        headline="Threads wait for acknowledgements, which are a part of the traffic between hosts.",
         axis="share (%)",
         limited=_limited,
     ),
     "cord-fig7": Experiment(
-        title="programs whose stores are ordered in three ways, over those ordered at directories",
+        title="programs whose stores are ordered in three ways, relative to stores ordered at directories",
         run=_fig7,
         spans=_spans(_fig7),
         rerun_accesses=RERUN_STORES,
         note=NOTE
         + "Bytes for each release are those of all relaxed stores under `cord` by all releases, among them those of\n"
-        "barriers and of flags by which bytes are told to be taken; words of bigfft go in pieces of 2 KiB.\n",
+        "barriers and of flags that announce consumed bytes; words of bigfft go in pieces of 2 KiB.\n",
         omissions=OMISSIONS,
         headline="Programs with stores ordered at their source, between two points or written back.",
         axis="of cord (%); stored for each release (B)",

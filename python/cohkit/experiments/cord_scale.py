@@ -92,13 +92,13 @@ EXPERIMENTS = {
         run=_run,
         note="""\
 Every core of every host stores 16 lines to the memory of three other hosts, one after the other, and then releases a
-flag of the first, four times; who acquires the last flag checks the lines, and passes on that the others may check
+flag of the first, four times; the thread that acquires the last flag checks the lines, and lets the others check
 theirs. The three are the next host and those at equal distances. Time is from the first store of a core to its last
 check, traffic the bytes between hosts; both are means over cores. Eight hosts are at each switch, and one switch is
 above all others; of eight hosts all are at one. What is between the switches is assumed (`cohkit platform cxl-512x8`).
 """,
         omissions="waiting inside meshes, room in buffers, memory behind the shared cache",
-        headline="Hosts that are behind other switches are farther apart, which costs those that wait.",
+        headline="Hosts behind different switches are farther apart, which costs orderings that wait.",
         axis="time (ns); bytes between hosts, for a core",
         along="hosts",
         logarithmic="x",

@@ -359,7 +359,7 @@ EXPERIMENTS = {
         run=_fig11,
         note=NOTE + _OF_TABLES,
         omissions=OMISSIONS,
-        headline="Bytes of the smallest tables that cost no time, and what the published ones cost.",
+        headline="Bytes of the smallest tables that cost no time, and the cost of the published ones.",
         axis="bytes; of the largest (%)",
         limited=_limited,
     ),

@@ -39,7 +39,7 @@ doorbell to the word that says it is done, throughput with 32 transfers asked fo
 `--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
 """
 OMISSIONS = (
-    "what an operating system, its driver and interrupts do for a transfer by DMA; what the CPU's directory is in "
+    "operating system, driver and interrupts of a DMA transfer; the CPU's directory in "
     "detail, which is not published; and address translation"
 )
 

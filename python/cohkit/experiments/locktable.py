@@ -69,7 +69,7 @@ records, drawn at random, holds it for 500 ns and gives it back. A lock is a wor
 sides change it by compare-and-swap in the copies that they cache by ccix. The latency is from asking to having. 1 ms
 after 100 us of warm-up. Records, times and the host's threads are assumed.
 """
-CARD_LEFT_OUT = "the operating system, address translation, and what database and storage do beside"
+CARD_LEFT_OUT = "the operating system, address translation, and other work of database and storage"
 
 
 def _of_card(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
 
 OMISSIONS = (
-    "what walks of tables of pages find in caches, write-backs of lines of the host's own memory, instructions that "
+    "cache hits of page walks, write-backs of lines of the host's own memory, instructions that "
     "are not in a cache, and the operating system"
 )
 
@@ -241,7 +241,7 @@ the distance and level of hints that are best. Internal: transfers of a copy eng
 first three; both latencies are not published, the external one is held near Enzian's (591 ns, DC+DDR).
 """,
         omissions=OMISSIONS,
-        headline="Far memory is nearer to a core beside it than to the host, and gives it more.",
+        headline="A core beside far memory has lower latency and more bandwidth to it than the host.",
         axis="GB/s; of one another (%); ns",
         spans=_table1_spans,
         rerun_accesses=_MEASURED_LINES * LINE_BYTES // _BYTES_PER_ACCESS,
@@ -279,7 +279,7 @@ line, one after the other; the registers that ask and answer are counted. A seco
 all of the table is compared.
 """,
         omissions=OMISSIONS,
-        headline="One worker updates random entries of a table, which the last cache holds or does not.",
+        headline="One worker updates random entries of a table that fits into the last cache or does not.",
         axis="updates (M/s)",
         along="bytes of the table",
         logarithmic="xy",
@@ -305,7 +305,7 @@ and each word that comes back.
         needs=missing_tools,
     ),
     "proxics-spawn": Experiment(
-        title="starting a program on a core beside far memory, by its length, looked through or trusted",
+        title="starting a program on a core beside far memory, by its length, verified or trusted",
         run=_spawn,
         note=f"""\
 From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
@@ -313,7 +313,7 @@ a stub that is padded with data to its length. Verified: the core looks through 
 is assumed (`loader.*`).
 """,
         omissions=OMISSIONS,
-        headline="A host starts a program on a core beside far memory, which looks through it or trusts it.",
+        headline="A host starts a program on a core beside far memory, which verifies or trusts it.",
         axis="time (us)",
         along="bytes of the binary",
         logarithmic="xy",
@@ -362,10 +362,10 @@ come are compared.
         note=f"""\
 {_ROUNDS} rounds of calls, choices, records, strings and arrays, of the same source on both sides, in memory that is
 near: rounds per second, and in 1000 clocks of each one's own. The mixture is ours, as the licence of Dhrystone is not
-told, so that rounds are none of Dhrystone's. What comes of it is compared.
+known, so that rounds are not Dhrystone's. Results are compared.
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory calculates slower than one of the host, by its clock.",
+        headline="A core beside far memory computes slower than a host core, in proportion to its clock.",
         axis="rounds (M/s; per 1000 clocks)",
         limited=_rounds,
         needs=missing_tools,

@@ -69,16 +69,16 @@ EXPERIMENTS = {
         title="search of unbalanced trees in far memory, by the host and by one and four cores beside it",
         run=_uts,
         note=f"""\
-Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller" tells it), as the last cache
-is: {(16 << 10) // _SCALE} KiB. Nodes are told by SHA-1, and lie in memory before, each in a line of its own, siblings
+Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the last cache
+is: {(16 << 10) // _SCALE} KiB. Nodes are hashes by SHA-1, and are in memory before, each in a line of its own, siblings
 one behind the other. The host searches in depth, or with 64 nodes hinted at before they are read (16 for each of four
-cores, which take parts of the tree from each other). Cores beside far memory have 8 reads under way; of four of
+cores, which take parts of the tree from each other). Cores beside far memory have 8 outstanding reads; of four of
 them those that have nothing to do ask the others by FIFOs, each of whom gives its oldest siblings (published ones deal
 children equally to all), and they know by credit when all is done. Million nodes per second, from the last start of a
 program to the last number that one sends; nodes, leaves and depth are compared.
 """,
         omissions=OMISSIONS,
-        headline="Trees in far memory are searched by the host and beside it; hints find more reads to do at once.",
+        headline="The host and cores beside far memory search trees there; prefetches overlap more reads.",
         axis="nodes (M/s); how many times smaller",
         limited=_nodes,
         needs=missing_tools,

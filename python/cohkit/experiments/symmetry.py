@@ -177,7 +177,7 @@ after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the
 (dirty). Each number is for one increment by whichever side, or for one line taken; bytes and messages are those
 between host and device, both ways.
 """
-_LEFT_OUT = "what else goes over the lanes, and that a home in a device is slower than one in a host"
+_LEFT_OUT = "other traffic on the lanes, and the lower speed of a home in a device than in a host"
 _AXIS = "time of one (ns); link bytes of one; messages of one"
 
 

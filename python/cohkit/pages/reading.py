@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cohkit._cohkit import Protocol
 
 _EXPECTED = (
-    "expected was what `cohkit check`, `table`, `reproduce`, `sim`, `play` or `litmus` prints with `--json`, "
-    "a protocol text (`.coh`), or the folder of a sweep"
+    "expected the output of `cohkit check`, `table`, `reproduce`, `sim`, `play` or `litmus` with `--json`, "
+    "a protocol file (`.coh`), or the folder of a sweep"
 )
 # The journal of a sweep is not shown in a report; its tables are.
 _JOURNAL, _TABLE, _PARQUET = "journal.jsonl", "results.csv", "results.parquet"
@@ -68,7 +68,7 @@ def parts(folder: Path) -> list[Part]:
         elif path.suffix == ".json":
             found += _json(path, name)
     if not found:
-        raise InputError(f"{folder}: nothing in this folder goes into a report; {_EXPECTED}")
+        raise InputError(f"{folder}: this folder contains nothing for a report; {_EXPECTED}")
     return found
 
 
@@ -93,20 +93,20 @@ def _json(path: Path, name: str) -> list[Part]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: this is not a text: byte {error.start} is not UTF-8; {_EXPECTED}") from None
+        raise InputError(f"{path}: this is not a text file: byte {error.start} is not UTF-8; {_EXPECTED}") from None
     except ValueError as error:
         raise InputError(f"{path}: this is not JSON: {error}; {_EXPECTED}") from None
     except RecursionError:
         raise InputError(f"{path}: this is nested too deeply; {_EXPECTED}") from None
     kind = _kind(value)
     if kind is None:
-        raise InputError(f"{path}: this is none of what a report is made of; {_EXPECTED}")
+        raise InputError(f"{path}: reports do not support this file; {_EXPECTED}")
     value = _whole(value)
     if wrong := misfit(value, _HINTS[kind]):
-        raise InputError(f"{path}: this should be what `cohkit {kind}` prints with `--json`, but {wrong}")
+        raise InputError(f"{path}: expected the output of `cohkit {kind}` with `--json`, but {wrong}")
     listed = value if isinstance(value, list) else [value]
     if wrong := misfit([one.get("run") or {} for one in listed], list[Run]):
-        raise InputError(f"{path}: this should be the `run` of each result of `cohkit {kind}`, but {wrong}")
+        raise InputError(f"{path}: expected the `run` of each result of `cohkit {kind}`, but {wrong}")
     for sequence in _sequences(value):
         _validate_chart(path, sequence)
     return [Part(kind, name, value)]
@@ -172,7 +172,7 @@ def _validate_chart(path: Path, sequence: dict[str, Any]) -> None:
         action = step["action"]
         ends = [step["agent"], *(action[key] for key in ("to", "from") if key in action)]
         if not all(isinstance(end, int) and 0 <= end < count for end in ends):
-            raise InputError(f"{path}: step {number} of a message sequence names an agent that is none of its {count}")
+            raise InputError(f"{path}: step {number} of a message sequence names an agent outside its {count}")
     try:
         chart_text(sequence)
     except ValueError as error:
@@ -187,7 +187,7 @@ def _sweep(folder: Path) -> dict[str, Any]:
         return {"columns": columns, "rows": [[_cell(cell) for cell in row] for row in rows]}
     if not (folder / _PARQUET).is_file():
         raise InputError(
-            f"{folder}: this sweep has no `{_PARQUET}` yet; `cohkit sweep` with `--out {folder}` goes on to its end"
+            f"{folder}: this sweep has no `{_PARQUET}` yet; `cohkit sweep` with `--out {folder}` completes it"
         )
     from cohkit.frames import from_parquet  # noqa: PLC0415 -- polars is an extra
 

@@ -52,7 +52,7 @@ class Jobs(NamedTuple):
         jobqueue = _import("dask_jobqueue")
         # Without the command, no worker would ever start, and no error would be reported.
         if not shutil.which(submits):
-            raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not here")
+            raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not installed")
         cluster = getattr(jobqueue, f"{begins}Cluster")(**self._job_options())
         # `scale` would submit jobs in the background, where a rejected job is not reported.
         for _ in range(self.jobs):
@@ -67,7 +67,7 @@ class Jobs(NamedTuple):
                     cluster._created.discard(worker)  # noqa: SLF001 -- it insists on these when it closes
             cluster.close()
             said = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise UnavailableError(f"`{submits}` does not take the job: {said[-1]}") from None
+            raise UnavailableError(f"`{submits}` rejected the job: {said[-1]}") from None
         return cluster
 
 
@@ -77,7 +77,7 @@ def _import(module: str) -> Any:  # noqa: ANN401 -- neither has types
     except ImportError as error:
         raise UnavailableError(
             f"a cluster needs {module.partition('.')[0].replace('_', '-')}, which is not installed: "
-            "`pip install 'cohkit[cluster]'` brings it"
+            "`pip install 'cohkit[cluster]'` adds it"
         ) from error
 
 

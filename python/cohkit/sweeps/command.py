@@ -30,9 +30,9 @@ _MAX_ERRORS = 5
 _INTERRUPTED = 130
 
 _DESCRIPTION = f"""\
-Runs a command at every point of a product of axes, on all cores, and makes one
-table of the results: results.parquet in the folder --out. What depends on the
-machine is apart, in hosts.parquet.
+Runs a command at every point of a product of axes, on all cores, and writes one
+table of the results: results.parquet in the folder --out. Machine-dependent
+values are in hosts.parquet.
 
   cohkit sweep FILE.toml
   cohkit sim PLATFORM WORKLOAD --sweep link.latency=60ns..140ns/20ns
@@ -42,8 +42,8 @@ machine is apart, in hosts.parquet.
 {", ".join(KINDS)} can be swept,
 over each of their options, the numbers of an application, and the quantities
 of a platform.
-Killed or interrupted, the same command goes on from where it was.
-docs/sweeps.md tells the form of FILE.toml.
+After a kill or an interrupt, the same command continues the sweep.
+docs/sweeps.md describes the format of FILE.toml.
 """
 
 _EXAMPLE = """\
@@ -79,25 +79,25 @@ def _parser(kind: str | None) -> argparse.ArgumentParser:
     add(
         "--sweep", action="append", default=[], metavar="NAME=VALUES", help="an axis: `a,b,c`, `1..8`, `60ns..90ns/5ns`"
     )
-    add("--repetitions", type=int, metavar="N", help="run each point so often, with seeds one after the other")
+    add("--repetitions", type=int, metavar="N", help="run each point N times, with consecutive seeds")
     add("--seed", type=int, metavar="N", help="the first seed; 0 if not given")
     add("--out", metavar="DIR", help="the folder of journal and tables; named after the sweep if not given")
     add("--workers", type=int, metavar="N", help="points at a time; as many as there are processors if not given")
     add("--csv", action="store_true", help="write the tables as CSV, too")
     add("--scheduler", metavar="tcp://HOST:PORT", help="run the points on this Dask cluster")
     add("--cluster", choices=cluster.SYSTEMS, help="run the points on jobs of a batch system, by dask-jobqueue")
-    add("--jobs", type=int, default=1, metavar="N", help="with --cluster: so many jobs, of one processor each")
+    add("--jobs", type=int, default=1, metavar="N", help="with --cluster: number of jobs, of one processor each")
     add("--memory", default="4GB", metavar="SIZE", help="with --cluster: memory of a job")
     add("--walltime", default="01:00", metavar="HH:MM", help="with --cluster: the longest that a job lasts")
     add("--queue", metavar="NAME", help="with --cluster: the queue of jobs")
-    add("--job-script", action="store_true", help="with --cluster: print what a job is, and run nothing")
+    add("--job-script", action="store_true", help="with --cluster: print the job script, and run nothing")
     return parser
 
 
 def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
     if kind is None:
         if options.spec is None:
-            raise InputError(f"a sweep needs a FILE.toml, or what to run: {', '.join(KINDS)}")
+            raise InputError(f"a sweep needs a FILE.toml, or a command: {', '.join(KINDS)}")
         spec = _spec_of_file(options.spec)
     else:
         given = _fixed_options(kind, options)
@@ -126,7 +126,7 @@ def _spec_of_file(path: str) -> Spec:
             raise
         there = ", ".join(KINDS)
         raise InputError(
-            f"there is no file `{path}`, nor can this be swept; {suggestion(path, KINDS)}what can be is {there}"
+            f"there is no file `{path}` and no such command; {suggestion(path, KINDS)}choose from {there}"
         ) from None
 
 
@@ -160,7 +160,7 @@ def run(arguments: Sequence[str]) -> int:
             execute(points, journal, tables.Parts(folder, points, hashes), executor)
         except KeyboardInterrupt:
             done = f"{len(journal.done)} of {len(points)} points are done"
-            sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` goes on from here\n")
+            sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` continues from here\n")
             return _INTERRUPTED
         outcomes = journal.done
         results = tables.results(points, hashes, outcomes)
@@ -175,7 +175,7 @@ def _executor(options: argparse.Namespace) -> int | str | cluster.Jobs:
     """Return where points run: a number of local processes, a scheduler address, or jobs."""
     named = [name for name in ("workers", "scheduler", "cluster") if getattr(options, name) is not None]
     if len(named) > 1:
-        raise InputError(f"points run in one place: `--{named[0]}` or `--{named[1]}`")
+        raise InputError(f"choose one: `--{named[0]}` or `--{named[1]}`")
     if options.workers is not None and options.workers < 1:
         raise InputError("`--workers` is at least 1")
     if options.jobs < 1:
@@ -188,7 +188,7 @@ def _executor(options: argparse.Namespace) -> int | str | cluster.Jobs:
         return cluster.Jobs(options.cluster, options.jobs, options.memory, options.walltime, options.queue)
     if options.scheduler:
         if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://.+:\d+", options.scheduler):
-            raise InputError(f"a scheduler is told as tcp://HOST:PORT, not {options.scheduler}")
+            raise InputError(f"`--scheduler` expects tcp://HOST:PORT, got {options.scheduler}")
         return str(options.scheduler)
     return options.workers or len(os.sched_getaffinity(0))
 

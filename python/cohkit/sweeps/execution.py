@@ -64,7 +64,7 @@ def sweep(  # noqa: PLR0913 -- each is a keyword
     """
     tables.require()
     if command not in KINDS:
-        raise InputError(f"`{command}` cannot be swept; {suggestion(command, KINDS)}what can be is {', '.join(KINDS)}")
+        raise InputError(f"`{command}` cannot be swept; {suggestion(command, KINDS)}choose from {', '.join(KINDS)}")
     if workers is not None and workers < 1:
         raise InputError(f"`workers` is at least 1, not {workers}")
     spec = Spec(command, seed=seed, repetitions=repetitions)

@@ -34,7 +34,7 @@ class Journal:
 
         """
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is no folder; `--out` names one")
+            raise InputError(f"{folder} is not a folder; name one with `--out`")
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "journal.jsonl"
         self._hashes, self._command = hashes, command
@@ -89,8 +89,8 @@ class Journal:
         # The journal of a sweep is independent of its command, and so of the number of workers.
         if {key: value for key, value in self._line(1, lines[0]).items() if key != "command"} != head:
             raise InputError(
-                f"{self._path}:1:1: this folder holds another sweep, or one of other texts or by another version of "
-                "cohkit; `--out` names another folder"
+                f"{self._path}:1:1: this folder contains another sweep, or one of other files or of another version of "
+                "cohkit; choose another folder with `--out`"
             )
         done: dict[int, Outcome] = {}
         for number, line in enumerate(lines[1:], start=2):
@@ -102,7 +102,7 @@ class Journal:
             except (KeyError, IndexError, TypeError):
                 fits = False
             if not fits or outcome.number in done:
-                raise InputError(f"{self._path}:{number}:1: this is no point of this sweep that is not there already")
+                raise InputError(f"{self._path}:{number}:1: this point is not part of the sweep, or is a duplicate")
             done[outcome.number] = outcome
         return list(done.values())
 

@@ -53,7 +53,7 @@ class Spec:
         elif isinstance(axis_values, int):
             self.axes[name] = [axis_values]
         else:
-            raise InputError(f'`{name}` needs a text such as "60ns..140ns/20ns" or a list of texts and whole numbers')
+            raise InputError(f'`{name}` needs a string such as "60ns..140ns/20ns" or a list of strings and integers')
 
     def points(self) -> list[Point]:
         """Return the points in order.
@@ -91,7 +91,7 @@ class Spec:
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
             raise InputError(
-                f"{self._location('sweep', name)}`{name}` is swept, and has a value for all points as well"
+                f"{self._location('sweep', name)}`{name}` is swept, but also has a value for all points"
             )
         first = {name: found[0] for name, found in self.axes.items()}
         if self.seed < 0:
@@ -114,11 +114,11 @@ class Spec:
         if self.repetitions < 1:
             raise InputError(f"{self._location('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
         if self.seed + self.repetitions > _MOST_SEED:
-            raise InputError(f"{self._location('', 'repetitions')}seeds, which go on from `seed`, are below 2**64")
+            raise InputError(f"{self._location('', 'repetitions')}seeds count up from `seed` and must be below 2**64")
         first = {name: found[0] for name, found in self.axes.items()}
         if self.repetitions > 1 and not KINDS[self.run].uses_seed(self.options | first):
             raise InputError(
-                f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly"
+                f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it is deterministic"
             )
 
         count = self.repetitions * math.prod(map(len, self.axes.values()))
@@ -220,11 +220,11 @@ def _spec(
             raise InputError(f"{place('', key)}`{key}` is {form}")
     if table.get("run") not in KINDS:
         message = f"no `{table['run']}`" if "run" in table else "nothing else"
-        raise InputError(f"{place('', 'run')}`run` says what is swept: {', '.join(KINDS)}, and {message}")
+        raise InputError(f"{place('', 'run')}`run` must name the swept command: {', '.join(KINDS)}, and {message}")
     spec = Spec(table["run"], seed=table.get("seed", 0), repetitions=table.get("repetitions", 1), place=place)
     for name, value in _flatten_keys(table.get("options", {})):
         if not isinstance(value, str | int):
-            raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
+            raise InputError(f"{place('options', name)}`{name}` must be a string, an integer, true or false")
         spec.options[name] = value
     # TOML groups keys with a common prefix; their locations determine the order of the axes.
     for name, axis_values in sorted(_flatten_keys(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):

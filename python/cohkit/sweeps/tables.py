@@ -30,7 +30,7 @@ def require() -> None:
         import polars  # noqa: F401, ICN001, PLC0415 -- only sweeps and frames need it
     except ImportError as error:
         raise UnavailableError(
-            "tables of sweeps need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
+            "tables of sweeps need polars, which is not installed: `pip install 'cohkit[frames]'` adds it"
         ) from error
 
 

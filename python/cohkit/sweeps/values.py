@@ -98,7 +98,7 @@ def _convert(name: str, number: tuple[Decimal, str], unit: str) -> Decimal:
     if own == unit:
         return value
     if not own or not unit:
-        raise InputError(f"`{name}`: all of a range have a unit, or nothing has: {value:f}{own} beside `{unit}`")
+        raise InputError(f"`{name}`: use a unit on all numbers of a range or none: {value:f}{own} beside `{unit}`")
     try:
         factor = quantity(f"1{own}", key=name).to(unit)
     except InputError as error:

@@ -32,7 +32,7 @@ pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     }
     setup.workload.lines = lines;
     setup.device.lines = lines;
-    let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the text"));
+    let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the protocol file"));
     setup.platform.home.count = count;
     // Without work between accesses, a cache would perform or refuse its accesses before another one has the line.
     setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;

@@ -41,7 +41,7 @@ impl<'p> System<'p> {
         let before = (moment.copy.clone(), moment.incoming_copy.clone());
         let out = self.statements(moment, body)?;
         if before != (moment.copy.clone(), moment.incoming_copy.clone()) {
-            let what = "performs a write in a part of it that may be left out";
+            let what = "performs a write in a conditional part";
             return Err(self.unsupported_expression(what, moment.context));
         }
         Ok(out)
@@ -144,9 +144,8 @@ impl<'p> System<'p> {
             Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
             Statement::Unlocked => {
                 let Some(device) = self.device else {
-                    return Err(
-                        self.unsupported_expression("gives a lock back that it never had", context)
-                    );
+                    return Err(self
+                        .unsupported_expression("unlocks a line that it can never lock", context));
                 };
                 out.push(self.does(self.home_agent(&line), &line, "is unlocked", true));
                 out.push(device.lock.at(line).set(device.locks.nth(lock::NONE)));
@@ -203,7 +202,7 @@ impl<'p> System<'p> {
                 if self.facts.coherent && moment.incoming_copy.is_none() =>
             {
                 out.extend(self.in_order(context, false));
-                let old = "a read ends with an old copy";
+                let old = "a read completes with a stale copy";
                 out.push(assert(
                     Violation::new("data value", old),
                     moment.copy.clone(),
@@ -254,17 +253,19 @@ impl<'p> System<'p> {
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
         let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
         else {
-            return Err(self.unsupported_expression("sets nothing aside", context));
+            return Err(
+                self.unsupported_expression("defers a store, but its event carries none", context)
+            );
         };
         let ticket = match &mut moment.taking {
             Some(taking) => taking.is_deferred(),
             None => Expr::Int(0),
         };
         let from = aside.from.at(&context.line);
-        let said = "the home sets a store aside while it has one";
+        let said = "the home defers a store while another store is deferred";
         Ok(vec![
             assert(
-                Violation::new("one store aside at a time", said),
+                Violation::new("one deferred store at a time", said),
                 from.clone().is(0),
             ),
             from.set(sender.clone() + 1),
@@ -277,13 +278,14 @@ impl<'p> System<'p> {
     fn write_deferred(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let Some(aside) = self.aside else {
-            return Err(self.unsupported_expression("writes what it never sets aside", context));
+            return Err(self
+                .unsupported_expression("writes a deferred store, but never defers one", context));
         };
         let line = &context.line;
         let (from, whole) = (aside.from.at(line), aside.whole.at(line));
-        let said = "the home writes a store that it has not set aside";
+        let said = "the home writes a deferred store, but no store is deferred";
         let mut out = vec![assert(
-            Violation::new("one store aside at a time", said),
+            Violation::new("one deferred store at a time", said),
             from.clone().gt(0),
         )];
         out.extend(self.store_is_performed(moment, &Some(from.clone() - 1), Some(aside)));
@@ -343,7 +345,7 @@ impl<'p> System<'p> {
         out.push(assert(
             Violation::new(
                 "memory operation while the slot is busy",
-                "the home starts a memory operation while one is under way",
+                "the home starts a memory operation while another one is in progress",
             ),
             state.clone().is(memory.states.nth(slot::IDLE)),
         ));
@@ -384,9 +386,9 @@ impl<'p> System<'p> {
             r.all(right.of(state.at(line).at(r)).le(right_code(local.ensures)))
         });
         let when = format!("when {} is acknowledged", local.name);
-        let kept = format!("a remote still has a right that it must not have {when}");
+        let kept = format!("a remote still has a permission that it must not have {when}");
         out.push(assert(Violation::new("single writer", kept), rights));
-        let old = format!("memory is old {when}");
+        let old = format!("memory is stale {when}");
         out.push(assert(
             Violation::new("data value", old),
             self.memory.at(line),
@@ -396,8 +398,10 @@ impl<'p> System<'p> {
                 Right::None => lock::WRITE,
                 Right::Read => lock::READ,
                 Right::Write => {
-                    return Err(self
-                        .unsupported_expression("locks a line without ensuring a right", context))
+                    return Err(self.unsupported_expression(
+                        "locks a line without ensuring a permission",
+                        context,
+                    ))
                 }
             };
             let held = device.lock.at(line);

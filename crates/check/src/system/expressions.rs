@@ -100,7 +100,7 @@ impl<'p> System<'p> {
             E::None => Expr::Int(0),
             E::Own | E::Each => match context.known(e) {
                 Some(index) => index + 1,
-                None => self.unsupported(context, "names a remote where there is none to name"),
+                None => self.unsupported(context, "names a remote where none is defined"),
             },
             // The home is not among the remotes, so as a sender it is 0.
             E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),

@@ -133,7 +133,7 @@ impl System<'_> {
         };
         let right = lent.right;
         let Some(device) = self.device else {
-            let what = "memory is lent, and the home has no local operation that gives it back";
+            let what = "the outer level owns the memory, but the home has no local operation that gives up the permission";
             return Err(SystemError::Meaningless(what.into()));
         };
         let l = self.parameter("l", self.line_type);
@@ -157,19 +157,19 @@ impl System<'_> {
         );
         let goes = [
             (
-                "takes memory back",
+                "revokes the permission",
                 Right::None,
                 (!is(Right::None)).and(none),
             ),
             (
-                "leaves memory to be read",
+                "downgrades the permission to read",
                 Right::Read,
                 is(Right::Write).and(some),
             ),
         ];
         for (what, to) in [
-            ("lends memory to be read", Right::Read),
-            ("lends memory to be written", Right::Write),
+            ("grants read permission", Right::Read),
+            ("grants write permission", Right::Write),
         ] {
             let grown = grows(to);
             let mut body = vec![self.does(device.agent, &line, what, true)];
@@ -190,10 +190,10 @@ impl System<'_> {
             self.lends(what, l, (guard, body), true);
         }
         let changes = self.has_other_current_copy(&line, None);
-        let mut body = vec![self.does(device.agent, &line, "others write", true)];
+        let mut body = vec![self.does(device.agent, &line, "another agent writes", true)];
         body.extend(self.mark_copies_stale(&line, true));
         self.lends(
-            "others write",
+            "another agent writes",
             l,
             (is(Right::None).and(changes), body),
             true,

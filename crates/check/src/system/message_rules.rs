@@ -247,7 +247,7 @@ impl<'p> System<'p> {
                 if let (Some(set), Some(one), Some(none)) = (case.chosen_from(), one, &mut answer) {
                     let Ok(set) = set else {
                         let what =
-                            "sets what it chooses from in a loop, or by more than names of remotes";
+                            "assigns the set of its choice in a loop, or by an expression that names no remotes";
                         return Err(self.unsupported_expression(what, &trigger.after));
                     };
                     let member = self.member(&trigger.before, &set, one.into());
@@ -618,7 +618,7 @@ impl<'p> System<'p> {
         let controller = &self.side(context.home).controller.name;
         let what = trigger.name.strip_prefix(controller.as_str());
         let what = what.unwrap_or(&trigger.name).to_string();
-        let why = |agent: &str| format!("{agent}{what}, for which it has no rule there");
+        let why = |agent: &str| format!("{agent}{what}, but has no rule for it in this state");
         let mut out = vec![note];
         out.extend(self.fails(context, &why));
         out

@@ -260,7 +260,7 @@ fn sized<'p>(
             .collect();
         let names = names.join(", ");
         return Err(SystemError::Size(format!(
-            "a system of this text says how many remotes it has of each kind: {names}"
+            "give the number of remotes of each kind: {names}"
         )));
     }
     let most_lines = u16::from(Sized::MAX_LINES).max(progress::lines(protocol).into());
@@ -275,7 +275,7 @@ fn sized<'p>(
     }
     if u16::from(lines) < protocol.homes {
         let error = format!(
-            "{} share the lines, each has one at least: {lines} is too few",
+            "{} share the lines and each needs at least one: {lines} is too few",
             counted(protocol.homes, "home")
         );
         return Err(SystemError::Size(error));
@@ -326,8 +326,8 @@ pub fn unshared(protocol: &Protocol) -> Option<String> {
 
 /// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
 pub fn assumptions(protocol: &Protocol, lent: bool) -> Vec<String> {
-    let lends = "whoever lends memory lends what a request waits for, takes it back under a lock of the home, and writes only \
-                 what it has not lent";
+    let lends = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
+                 lines without a granted permission";
     let lends = lent.then(|| lends.to_string());
     let total = protocol.bounds.in_flight.iter().map(|bound| {
         format!(

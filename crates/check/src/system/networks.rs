@@ -140,7 +140,7 @@ impl System<'_> {
         body: &[Statement],
     ) -> Result<Expr, SystemError> {
         let Ok(all) = sent(body, &|message| self.limited(message).is_some()) else {
-            let what = "sends on a network with a capacity, to whom it sets in the same row in a way that is not followed";
+            let what = "sends on a network with a capacity, to a receiver that the same row computes in an unsupported way";
             return Err(self.unsupported_expression(what, context));
         };
         if all.is_empty() {

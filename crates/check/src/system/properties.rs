@@ -26,13 +26,13 @@ impl<'p> System<'p> {
             let excludes = self.for_all_lines(Self::locks_exclude);
             let said = Violation::new(
                 "single writer",
-                "a remote has a right that the lock excludes",
+                "a remote has a permission that the lock excludes",
             );
             self.build.invariant(said, excludes);
             let current = self.for_all_lines(Self::locked_memory_is_current);
             let said = Violation::new(
                 "data value",
-                "memory is old while the device holds the lock",
+                "memory is stale while the device holds the lock",
             );
             self.build.invariant(said, current);
         }

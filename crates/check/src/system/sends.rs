@@ -129,7 +129,7 @@ impl System<'_> {
         let mut out = vec![note];
         if carries && self.facts.used_once[message.index()] {
             let old = format!(
-                "{} carries an old copy, which is used without being kept",
+                "{} carries a stale copy for an access that does not cache it",
                 kind.name
             );
             out.push(assert(

@@ -342,7 +342,7 @@ impl System<'_> {
             return Vec::new();
         };
         let performed = context.part(performed);
-        let lost = self.store_violation("a write ends that the home has not performed");
+        let lost = self.store_violation("a write completes although the home has not performed it");
         vec![assert(lost, performed.clone()), performed.set(false)]
     }
 

@@ -513,7 +513,7 @@ impl<'p> System<'p> {
                         assert(
                             Violation::new(
                                 "one local operation at a time",
-                                "the home accepts a local operation while it has one",
+                                "the home accepts a local operation while another one is in progress",
                             ),
                             accepted.clone().is(0),
                         ),

@@ -126,7 +126,7 @@ impl System<'_> {
                     .collect();
                 let or = if i == 0 { "" } else { " or " };
                 let from = match sources.is_empty() {
-                    true => ", which nobody sends".into(),
+                    true => ", which no agent sends".into(),
                     false => format!(" from {}", sources.join(" or ")),
                 };
                 words.push(text(format!(

@@ -254,15 +254,15 @@ impl<'s> Telling<'s> {
                 "memory_current": line.memory,
                 "operation": match &line.operation {
                     Operation::Idle => None,
-                    Operation::Read => Some("is to be read"),
-                    Operation::Sampled(_) => Some("has been read"),
-                    Operation::Write(_) | Operation::Store { .. } => Some("is to be written"),
-                    Operation::Done => Some("has been written"),
+                    Operation::Read => Some("read pending"),
+                    Operation::Sampled(_) => Some("read done"),
+                    Operation::Write(_) | Operation::Store { .. } => Some("write pending"),
+                    Operation::Done => Some("write done"),
                 },
                 "lock": match line.lock {
                     Lock::Open => None,
                     Lock::Held(_) => Some("held by the device"),
-                    Lock::GivenBack => Some("given back"),
+                    Lock::GivenBack => Some("released"),
                 },
             })
         });

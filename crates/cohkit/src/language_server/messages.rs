@@ -49,7 +49,7 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
         taken.map_err(|error| error.to_string())?;
         match (line.is_empty(), begun) {
             (true, false) => return Ok(None),
-            (true, true) => return Err("it ends within a header".to_string()),
+            (true, true) => return Err("it ends inside a header".to_string()),
             _ => begun = true,
         }
         let shown = String::from_utf8_lossy(&line);
@@ -63,10 +63,10 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
             break;
         }
         let header = line.split_once(':');
-        let (name, value) = header.ok_or_else(|| format!("`{line}` is no line of a header"))?;
+        let (name, value) = header.ok_or_else(|| format!("`{line}` is not a header line"))?;
         if name.trim().eq_ignore_ascii_case("content-length") {
             let number = value.trim().parse::<u64>();
-            length = Some(number.map_err(|_| format!("`{line}` is no number of bytes"))?);
+            length = Some(number.map_err(|_| format!("`{line}` is not a number of bytes"))?);
         }
     }
     let length = length.ok_or("a header lacks `Content-Length`")?;
@@ -79,7 +79,7 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
     let taken = input.by_ref().take(length).read_to_end(&mut body);
     match taken.map_err(|error| error.to_string())? as u64 == length {
         true => Ok(Some(body)),
-        false => Err("it ends within a message".to_string()),
+        false => Err("it ends inside a message".to_string()),
     }
 }
 

@@ -31,7 +31,7 @@ impl Document {
     /// The new name is invalid, or the file would become invalid or change its meaning.
     pub(super) fn rename(&self, position: Position, new: &str) -> Result<Vec<TextEdit>, String> {
         let found = self.mention(position);
-        let found = found.ok_or("there is no name that the file declares")?;
+        let found = found.ok_or("no name that the file declares is at this position")?;
         let (spans, _) = same_name(&self.analysis, found);
         let renamed = replaced(self.text(), &spans, new);
         let after = text::analyse(&renamed);
@@ -42,7 +42,7 @@ impl Document {
             });
             let why = first.or(after.diagnostics.first());
             let why = why.map_or_else(String::new, |error| error.message.clone());
-            return Err(format!("with the name `{new}` the file is wrong: {why}"));
+            return Err(format!("with the name `{new}` the file is invalid: {why}"));
         }
         if shape(&after) != shape(&self.analysis) {
             return Err(format!(

@@ -47,7 +47,7 @@ impl Places {
         Range::new(start, self.position(text, span.end).max(start))
     }
 
-    /// Byte at a position; beyond a line, the line's end; beyond all lines, the end of the text.
+    /// Byte at a position; beyond a line, the line's end; beyond all lines, the end of the file.
     pub(super) fn byte(&self, text: &str, position: Position) -> u32 {
         let Some(&(start, end)) = self.lines.get(position.line as usize) else {
             return text.len() as u32;

@@ -24,13 +24,13 @@ pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, ReportOptions, Sim};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  yes: verified, or done
-    1  no: a property is violated, or the home's policy cannot be followed
-    2  bad input: the command line, a missing file, a protocol text, a platform
-    3  not decided: a limit was reached first, or a simulation got stuck
+    0  success: verified, or completed
+    1  violated: a property does not hold, or no home satisfies the policy
+    2  bad input: the command line, a missing file, a protocol file, a platform
+    3  undecided: a limit was reached, or a simulation made no progress
     4  could not run: no permission, disk full, something is not installed
   130  interrupted
-Where several outcomes meet, the worst wins, in the order 130, 4, 2, 1, 3, 0:
+With several outcomes, the most severe code wins, in the order 130, 4, 2, 1, 3, 0:
 a violation counts more than an undecided search.";
 
 /// What stands below a command's help. Tests run the example at the root of the repository.

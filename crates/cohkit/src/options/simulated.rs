@@ -244,6 +244,6 @@ fn traced_line(text: &str) -> Result<(Side, u32), String> {
     };
     match number.parse() {
         Ok(line) => Ok((side, line)),
-        Err(_) => Err("give a number from 0 on, or `host:` and a number".into()),
+        Err(_) => Err("give a non-negative integer, or `host:` followed by one".into()),
     }
 }

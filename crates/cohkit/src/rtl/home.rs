@@ -61,7 +61,7 @@ pub(crate) fn instead(
 fn shape(platform: &Platform) -> Result<Shape, Failure> {
     let cannot = |what: String, help: &str| {
         let message = format!(
-            "error: the home in hardware cannot be that of {}: {what}\n  help: {help}",
+            "error: the home in hardware does not fit the platform {}: {what}\n  help: {help}",
             platform.name
         );
         Err(Failure::new(ExitStatus::BadInput, message))

@@ -92,7 +92,7 @@ impl Builds<'_> {
 fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     let Some(last) = options.seed.checked_add(options.seeds - 1) else {
         let message = format!(
-            "error: `--seed {}` is followed by fewer seeds than `--seeds {}`\n  help: the last one is {}",
+            "error: `--seed {}` leaves fewer seeds than `--seeds {}`\n  help: the last one is {}",
             options.seed,
             options.seeds,
             u64::MAX
@@ -108,7 +108,7 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     if let Some(file) = &options.waveform {
         if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
             let message = format!(
-                "error: {}: is no file\n  help: what stands in the place of a waveform is removed",
+                "error: {}: is no file\n  help: the waveform would replace it; name a file",
                 file.display()
             );
             return Err(Failure::new(ExitStatus::BadInput, message));
@@ -229,7 +229,7 @@ fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let sequences = match setup.traces(run) {
         Ok(sequences) => sequences,
         Err(Failed::Mismatch(_)) => {
-            let what = "error: the run that is to be traced ends in a mismatch";
+            let what = "error: the repeated run for the trace ends in a mismatch";
             return Err(Failure::new(ExitStatus::CouldNotRun, what));
         }
         Err(failed) => return mismatch(failed).map(drop),
@@ -252,7 +252,7 @@ fn spoil(
 ) -> Result<(), Failure> {
     let rows = reachable(setup);
     let count = options.spoil.min(rows.len() as u64);
-    let bar = ProgressLine::new(setup.protocol.name.clone(), count, "rows spoilt", terminal);
+    let bar = ProgressLine::new(setup.protocol.name.clone(), count, "rows mutated", terminal);
     for index in 0..count {
         bar.show(index);
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
@@ -282,7 +282,7 @@ fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
         ))
     };
     match again {
-        Ok(_) => return wrong("the run that is to be drawn ends without a mismatch"),
+        Ok(_) => return wrong("the repeated run for the chart ends without a mismatch"),
         Err(failed) => drop(mismatch(failed)?),
     }
     match std::fs::metadata(file) {
@@ -392,7 +392,7 @@ fn text(
     );
     if options.spoil > 0 {
         text += &format!(
-            "  {} rows spoilt (one after the other, one field of the ROM changed in each), {} noticed\n",
+            "  {} rows mutated (one at a time, one field of the ROM changed in each), {} noticed\n",
             total.noticed + total.missed.len() as u64,
             total.noticed
         );
@@ -506,7 +506,7 @@ mod tests {
         for (again, file, says) in [
             (again(), "empty.fst", "is the disk full?"),
             (again(), "nowhere/none.fst", "its folder does not exist"),
-            (again(), "none.fst", "no file can be made in its folder"),
+            (again(), "none.fst", "cannot create a file in its folder"),
             (Err(tool), "whole.fst", "no such tool"),
             (
                 Ok(Report::default()),

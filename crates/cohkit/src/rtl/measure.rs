@@ -89,7 +89,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         Failed::Mismatch(found) => Failure::new(
             ExitStatus::Violated,
             format!(
-                "error: the RTL does something else than the controllers in cycle {}: {}\n  help: `cohkit rtl test` looks into it",
+                "error: the RTL differs from the controllers in cycle {}: {}\n  help: `cohkit rtl test` shows the mismatch",
                 found.cycle, found.what
             ),
         ),
@@ -192,7 +192,7 @@ fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .max_by_key(|(_, count)| *count)
-        .unwrap_or(("none that is seen".into(), 0));
+        .unwrap_or(("none observed".into(), 0));
     (name, share(count))
 }
 

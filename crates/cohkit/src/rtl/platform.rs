@@ -30,38 +30,38 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     quantity(
         "pending",
         count(1),
-        "the RTL: a request that lacks a place stays where it has arrived, and stops its circuit",
+        "the RTL: a request without a free slot stalls its virtual circuit",
     );
     quantity(
         "memory_path",
         "\"0ns\"".into(),
-        "the RTL: memory is at its ports",
+        "the RTL: memory is connected to its ports",
     );
     for (name, cycles, what) in [
         (
             "latency",
             parts.latency,
-            "from the request for a line that nobody holds to the read of memory",
+            "from the request for a line that no cache holds to the read of memory",
         ),
         (
             "occupancy",
             parts.occupancy,
-            "of its unit by a request for a line that nobody holds",
+            "of its unit by a request for a line that no cache holds",
         ),
         (
             "resume",
             parts.resume,
-            "from what memory has read to the last beat of the message with it",
+            "from memory's read data to the last beat of the message with them",
         ),
         (
             "resume_occupancy",
             parts.resume_occupancy,
-            "of its unit by what memory has read",
+            "of its unit by read data of memory",
         ),
         (
             "local_path",
             parts.local,
-            "what a clean-invalidate of a clean line takes beside the remote and `latency`, once to it and once from it",
+            "latency of a clean-invalidate of a clean line without the remote and `latency`, which is counted once to the remote and once from it",
         ),
     ] {
         let value = picoseconds(cycles * PERIOD);

@@ -61,7 +61,7 @@ fn interrupt_and_kill_preserve_checkpoints() {
     assert_eq!(stopped.status.code(), Some(130), "{}", transcript(&stopped));
     assert_eq!(
         text(&stopped.stderr),
-        format!("interrupted; `--resume {name}` goes on from here\n")
+        format!("interrupted; `--resume {name}` continues from here\n")
     );
     assert_eq!(count(&kept), 1);
 
@@ -126,9 +126,9 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
         assert!(message.contains(says), "{message}");
         assert_eq!(message.matches("error: ").count(), 1, "{message}");
     };
-    refused(&["--checkpoint", &kept], 2, "holds checkpoints already");
-    refused(&["--resume", &at("none")], 2, "holds no checkpoints");
-    refused(&["--resume", &file], 2, "is no folder");
+    refused(&["--checkpoint", &kept], 2, "already contains checkpoints");
+    refused(&["--resume", &at("none")], 2, "contains no checkpoints");
+    refused(&["--resume", &file], 2, "is not a folder");
     refused(
         &["--resume", &kept, "--checkpoint", &at("b")],
         2,
@@ -154,7 +154,7 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
     refused(
         &["--checkpoint", &at("kept/000-000-000000.checkpoint/x")],
         2,
-        "is no folder",
+        "is not a folder",
     );
     // A search does not start anew if its first checkpoints are missing.
     fs::rename(&file, at("kept/000-000-000001.checkpoint")).expect("own file");
@@ -182,7 +182,7 @@ fn checkpoint_folder_in_use_is_rejected() {
         let second = output(checking(model, &[option, name]));
         assert_eq!(second.status.code(), Some(4), "{}", transcript(&second));
         let message = text(&second.stderr);
-        let says = format!("error: {name}: another check keeps its checkpoints here\n  help: ");
+        let says = format!("error: {name}: another check writes its checkpoints here\n  help: ");
         assert!(message.starts_with(&says), "{message}");
         assert!(text(&second.stdout).is_empty());
     }

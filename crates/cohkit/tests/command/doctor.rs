@@ -96,7 +96,7 @@ fn doctor_names_the_package_of_each_missing_tool() {
     );
     assert_eq!(why(&tools, "polars"), "there is no `python3`");
     let words: Vec<&str> = shown.split_whitespace().collect();
-    let z3 = "there is no `z3`; brought by the package `z3-solver` of PyPI qemu no ";
+    let z3 = "there is no `z3`; install the package `z3-solver` of PyPI qemu no ";
     assert!(words.join(" ").contains(z3), "{shown}");
     // The table without machine-dependent values has the same columns everywhere.
     let output = cohkit(["doctor", "--csv"]).output().expect("it starts");
@@ -172,7 +172,7 @@ fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     );
     assert_eq!(
         why(&tools, "yosys"),
-        "`yosys` does not tell its version: it says `a\u{fffd}[31m\u{fffd} word and another word, and so on`..."
+        "`yosys` does not print its version: it says `a\u{fffd}[31m\u{fffd} word and another word, and so on`..."
     );
     assert!(
         why(&tools, "qemu").starts_with("`qemu-riscv64` cannot be run: "),
@@ -184,14 +184,14 @@ fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     );
     assert_eq!(
         why(&tools, "node"),
-        "`node` does not tell its version: it says nothing"
+        "`node` does not print its version: it says nothing"
     );
     assert!(
         why(&tools, "chromium").starts_with("`chromium` "),
         "{shown}"
     );
     assert!(
-        why(&tools, "python").ends_with("`python3` does not tell what it has"),
+        why(&tools, "python").ends_with("`python3` does not list its modules"),
         "{shown}"
     );
 }

@@ -66,7 +66,7 @@ fn verdict_names_undeliverable_message_and_missing_row() {
         assert_eq!(code, Some(1));
     }
     let (_, printed) = ended(&["check"], "channel_of_other_kind");
-    let kind = "cpu takes Recall, for which it has no rule there";
+    let kind = "cpu takes Recall, but has no rule for it in this state";
     assert!(printed.contains(kind), "{printed}");
 }
 
@@ -83,12 +83,12 @@ fn simulations_find_stores_that_are_given_up_late_or_lost() {
         (
             "store_refused_and_written",
             "data value",
-            "is given up that the home has performed",
+            "is cancelled although the home has performed it",
         ),
         (
             "none_store_lost",
             "every store is performed once",
-            "takes for done is not performed",
+            "has completed is not performed",
         ),
     ] {
         let (code, printed) = ended(&simulated, name);
@@ -129,7 +129,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("bytes_of_old_memory", "violated: data value"),
     ("channel_of_other_kind", "violated: no unexpected message"),
     ("clean_without_writing", "violated: data value"),
-    ("combined_lost", "violated: one store aside at a time"),
+    ("combined_lost", "violated: one deferred store at a time"),
     ("credit_never_returned", NOTE),
     (
         "credit_never_returned_sc",

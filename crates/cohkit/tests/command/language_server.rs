@@ -646,7 +646,10 @@ fn a_renaming_that_would_change_the_meaning_is_refused() {
         assert!(refused.contains(why), "{new}: {refused}");
     }
     let nothing = editor.rename(uri, (0, 2), "other").expect_err("a comment");
-    assert_eq!(nothing, "there is no name that the file declares");
+    assert_eq!(
+        nothing,
+        "no name that the file declares is at this position"
+    );
     assert_eq!(editor.end(), Some(0));
 }
 
@@ -1172,7 +1175,7 @@ fn invalid_lsp_input_ends_the_server_with_a_message() {
         let output = server.wait_with_output().expect("it ends");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        let begins = "error: standard input is not the language server protocol: ";
+        let begins = "error: invalid language server protocol on standard input: ";
         assert!(
             said.starts_with(begins) && said.contains(says),
             "{says}: {said}"

@@ -54,7 +54,7 @@ fn written_library_matches_the_checkout() {
     assert_eq!(
         transcript(&library(&place)),
         format!(
-            "exit code 2\n--- stderr\nerror: {}: is there already, and differs from what ships\n  help: remove it, or choose another folder\n",
+            "exit code 2\n--- stderr\nerror: {}: already exists, and differs from the shipped file\n  help: remove it, or choose another folder\n",
             changed.display()
         )
     );

@@ -90,7 +90,7 @@ fn very_many_rows_for_one_state_and_event_are_refused() {
         assert_eq!(ended.status.code(), Some(2), "{}", transcript(&ended));
         let said = text(&ended.stderr);
         if count == 100_000 {
-            assert!(said.contains("the text has 5"), "{said}");
+            assert!(said.contains("the file has 5"), "{said}");
             continue;
         }
         let more = "error[too-many]: more than 1000 rows for one state and event\n";

@@ -65,7 +65,7 @@ fn invalid_link_option_lists_valid_values() {
         (["pcie4", "--lanes", "3"], "1, 2, 4, 8 or 16 lanes, not 3"),
         (
             ["pcie4", "--payload", "100"],
-            "pcie4 has data of 128, 256, 512, 1024 bytes",
+            "pcie4 supports payloads of 128, 256, 512, 1024 bytes",
         ),
         (["pcie6", "--seed", "0"], "pcie5"),
         (["eci", "--bit-errors", "0.1"], "from 0 to 0.0001"),

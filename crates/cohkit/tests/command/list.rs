@@ -243,7 +243,7 @@ fn unknown_name_is_rejected_with_the_known_ones() {
         (&["list", "mzi"], "did you mean `msi`? "),
         (
             &["list", "rpc"],
-            "`rpc` has no text; protocols and platforms have",
+            "`rpc` has no file to print; protocols and platforms have",
         ),
     ] {
         let output = cohkit(arguments).output().expect("starts");

@@ -210,7 +210,7 @@ fn input_errors_name_their_position() {
     let (code, _, said) = litmus(&[file.to_str().expect("a path")]);
     assert_eq!(code, Some(2));
     assert!(
-        said.contains("`LDX` is no instruction that is read here"),
+        said.contains("`LDX` is not a supported instruction"),
         "{said}"
     );
     assert!(said.contains("wrong.litmus:4:2"), "{said}");
@@ -334,7 +334,7 @@ fn unreadable_test_does_not_stop_other_tests() {
         "{said}"
     );
     assert!(
-        said.contains("2 of 3 tests are not decided, as they are not read"),
+        said.contains("2 of 3 tests are undecided: they could not be read"),
         "{said}"
     );
 }

@@ -121,7 +121,7 @@ fn constructed_home_is_printed_as_text() {
                                       | None             | acknowledge clean_invalidate | I
                                       | clean_invalidate | stall
 
-            stall: the message stays in its channel, or the local operation waits
+            stall: the message or local operation is stalled
         "#]],
     );
 }
@@ -202,7 +202,7 @@ fn a_missing_file_is_bad_input() {
         exit code 2
         --- stderr
         error: missing.coh: no such file
-          help: protocol texts end in `.coh`; is the path right?
+          help: protocol files end in `.coh`; check the path
     "#]],
     );
     check(

@@ -66,7 +66,7 @@ fn deadlock_can_be_meant_in_three_ways() {
     let (code, out, _) = check(plain.path(), "stairs.m", &["--deadlock", "stuck"]);
     assert_eq!(code, 1);
     assert!(
-        out.starts_with("stairs: violated: no deadlock: no rule may fire\n"),
+        out.starts_with("stairs: violated: no deadlock: no rule is enabled\n"),
         "{out}"
     );
 }
@@ -141,8 +141,8 @@ fn order_dependent_model_is_undecided_and_replayable() {
     );
     let (code, out, err) = check(folder.path(), "stairs.m", &[]);
     assert_eq!((code, err.as_str()), (3, ""));
-    let said = "stairs: undecided: the order of a loop over a scalarset matters, \
-                for its rounds store different values in `last`";
+    let said = "stairs: undecided: the order of a loop over a scalarset matters: \
+                its iterations store different values in `last`";
     assert!(out.starts_with(said), "{out}");
     let (_, json, _) = check(folder.path(), "stairs.m", &["--json"]);
     fs::write(folder.path().join("trace.json"), json).expect("written");
@@ -234,7 +234,7 @@ fn recognised_messages_are_drawn() {
     assert_eq!(code, 1);
     assert_eq!(
         err,
-        "stairs: no messages are recognised in the counterexample, so there is no chart\n"
+        "stairs: no chart: the counterexample contains no recognised messages\n"
     );
     assert!(!folder.path().join("charts/stairs.svg").exists());
 }
@@ -246,7 +246,7 @@ fn a_file_without_end_is_not_read_for_ever() {
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m")).expect("a link");
     let (code, _, err) = check(folder.path(), "endless.m", &[]);
     assert_eq!(code, 2);
-    let wanted = "error: endless.m: has more than 256 MiB, and no more are read\n";
+    let wanted = "error: endless.m: is larger than the limit of 256 MiB\n";
     assert_eq!(err, wanted);
 }
 

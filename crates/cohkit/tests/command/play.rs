@@ -75,11 +75,11 @@ fn numbers_are_listed() {
         &["play", "enzian-dc-ddr", "rpc", "--with", "help"],
         expect![[r#"
             exit code 0
-            rpc: threads call the device through pairs of lines that the two sides hand to and fro
+            rpc: threads call the device through pairs of lines that both sides pass back and forth
 
-            contexts        1  threads, each with a pair of its own
+            contexts        1  threads, each with its own pair of lines
             payload         1  lines of arguments, and of results
-            calls           0  calls of each thread; 0: without end
+            calls           0  calls of each thread; 0: unlimited
         "#]],
     );
 }
@@ -162,8 +162,8 @@ fn refused_translation_is_reported_with_its_access() {
         "--with",
         "queries=2",
     ];
-    let locks_refused = "violated: permission of a page: thread 1 may not write: the page may only be read (word 0 of line 968, address 0xf200, page 15, by device), and does not go on without that";
-    let gather_refused = "violated: permission of a page: gather may not read: the page is not there (word 64 of the host's memory, address 0x200, its access 0), and does not go on without that";
+    let locks_refused = "violated: permission of a page: thread 1 cannot write: the page is read-only (word 0 of line 968, address 0xf200, page 15, by device), and does not handle the page fault";
+    let gather_refused = "violated: permission of a page: gather cannot read: the page is not mapped (word 64 of the host's memory, address 0x200, its access 0), and does not handle the page fault";
     for (play, before, permission, refused) in [
         (&locks[..], "agents.device.", "read_only=4", locks_refused),
         (&gather, "host.agents.device.", "absent=1", gather_refused),
@@ -197,7 +197,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: enzian-dc-bram translates addresses (`translation.used`); with write buffers that is not simulated: a store in one would be refused after its core has gone on (`cores.write_buffer` of 0B has none)
+                error: cannot simulate this application: enzian-dc-bram translates addresses (`translation.used`); with write buffers that is not simulated: a buffered store could fault after its core has continued (set `cores.write_buffer` to 0B)
             "#]],
         ),
         (
@@ -214,7 +214,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: `calls` does not say of which application it is a number
+                error: `calls` does not name its application
                   help: write it like `rpc.NUMBER`
             "#]],
         ),
@@ -223,7 +223,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: `--exhaustive` explores one application, and several are asked for
+                error: `--exhaustive` explores one application, but several are given
             "#]],
         ),
         (
@@ -231,7 +231,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: two-line RPC and lock table has no end here, and is given no time after which to end
+                error: cannot simulate this application: two-line RPC and lock table never ends, and no end time is given
                   help: `--time 1ms` ends it, or `--with locks.transactions=1000`
             "#]],
         ),
@@ -240,7 +240,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: gather accesses the host's memory coherently, which is no space of enzian-dc-ddr with `eci`: `enzian-dc-ddr+enzian-cpu-home` with a text that composes both directions has one
+                error: cannot simulate this application: gather accesses the host's memory coherently, which is not an address space of enzian-dc-ddr with `eci`: `enzian-dc-ddr+enzian-cpu-home` with a specification that composes both directions has one
             "#]],
         ),
         (
@@ -258,7 +258,7 @@ fn unsupported_applications_are_rejected() {
                 exit code 2
                 --- stderr
                 error: there-is-none.mtx: no such file
-                  help: a graph is a file in Matrix Market's coordinate format; is the path right?
+                  help: a graph is a file in Matrix Market's coordinate format; check the path
             "#]],
         ),
         (
@@ -266,7 +266,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: ../../README.md:1: expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry
+                error: ../../README.md:1: expected `%%MatrixMarket matrix coordinate`, followed by field and symmetry
                   help: a graph is a file in Matrix Market's coordinate format
             "#]],
         ),
@@ -275,7 +275,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: padding takes no graph; pagerank and sssp do
+                error: padding does not use a graph; pagerank and sssp do
             "#]],
         ),
         (
@@ -288,7 +288,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: far is of a graph that is generated, and one is given
+                error: far applies only to a generated graph, but a graph file is given
             "#]],
         ),
         (
@@ -304,7 +304,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
             exit code 2
             --- stderr
-            error: this cannot be played: two-line RPC has no end here, and is given no time after which to end
+            error: cannot simulate this application: two-line RPC never ends, and no end time is given
               help: `--time 1ms` ends it, or `--with calls=1000`
         "#]],
         ),
@@ -321,7 +321,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: two-line RPC would end before it is warm
+                error: cannot simulate this application: two-line RPC would end before the end of its warm-up
             "#]],
         ),
         (
@@ -329,7 +329,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: 3 transactions of 6000 updates append 18000 rows, of 15000 that there are at this scale
+                error: 3 transactions of 6000 updates append 18000 rows, of 15000 at this scale
             "#]],
         ),
         (
@@ -344,7 +344,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: materialised view uses 17 words of each line, but a line has 16
+                error: cannot simulate this application: materialised view uses 17 words of each line, but a line has 16
             "#]],
         ),
         (
@@ -359,7 +359,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: the device is to make 50 increments, but 100 of a thousand rows are none of 4
+                error: the device has to make 50 increments, but 100 per thousand rows is zero rows of 4
             "#]],
         ),
         (
@@ -380,7 +380,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 1
                 eci on thunderx1-2s: rpc-registers with contexts=1 words=1 calls=1, seed 0
-                violated: contract of an application: there is no bus of devices, the table `[bus]`, in thunderx1-2s
+                violated: contract of an application: no device bus (table `[bus]`) in thunderx1-2s
                   line 0, after 20ns
 
                 cpu    home
@@ -455,7 +455,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: the home of `msi` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy
+                error: cannot simulate this application: the home of `msi` is hand-written; this application observes the CPU's permissions, so it needs a home constructed from a policy
             "#]],
         ),
     ] {
@@ -517,7 +517,7 @@ fn protocols_are_read_with_other_parameters() {
     for (size, said) in [
         (
             "houses=8",
-            "the text has no size `houses`; did you mean `homes`? it has homes, epochs, most, counters, entries, slots, notes, line",
+            "the file has no size `houses`; did you mean `homes`? it has homes, epochs, most, counters, entries, slots, notes, line",
         ),
         ("homes", "`homes` has no `=`: write it like `homes=8`"),
         (
@@ -527,10 +527,10 @@ fn protocols_are_read_with_other_parameters() {
         ("homes=513", "homes must be 1 to 512, not 513"),
         (
             "homes=4",
-            "cord has registers and is of 4 homes, and cxl-8x8 has 8: `home.count` says how many",
+            "cord has registers and is of 4 homes, and cxl-8x8 has 8: set `home.count`",
         ),
-        ("line=48", "with these sizes the text is wrong"),
-        ("epochs=1", "with these sizes the text is wrong"),
+        ("line=48", "with these sizes the specification is invalid"),
+        ("epochs=1", "with these sizes the specification is invalid"),
     ] {
         let wrong = play(&["--size", size]);
         assert!(wrong.starts_with("exit code 2"), "{wrong}");
@@ -565,8 +565,8 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
             // Nothing ran, so there is no report.
             assert_eq!(output.status.code(), Some(2), "{application}: {said}");
             assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
-            let begins = "error: this cannot be played: ";
-            let ends = ", which the protocol's home does not have\n";
+            let begins = "error: cannot simulate this application: ";
+            let ends = ", which the home of the protocol does not support\n";
             assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
             assert!(said.contains(" asks for a clean-invalidate"), "{said}");
         }
@@ -620,7 +620,7 @@ fn run_within_warm_up_is_reported() {
             exit code 0
             eci on enzian-dc-bram: rpc with contexts=1 payload=1 calls=10, seed 0
 
-            nothing was counted or timed: everything had ended before the warm-up of 1s had
+            nothing was measured: the application ended before the end of the warm-up of 1s had
         "#]],
     );
 }
@@ -639,7 +639,7 @@ fn an_application_is_explored_in_every_order_of_events() {
         expect![[r#"
         exit code 0
         eci on enzian-dc-bram: invalidation with lines=1 outstanding=1 dirty=0 held=1 after=0 cached=0, in every order of events
-        verified: 2614 states, and from each the end is in reach; 4 are ends
+        verified: 2614 states, and the end is reachable from each; 4 are final states
     "#]],
     );
     let json = |more: &[&str]| {
@@ -662,7 +662,7 @@ fn unexplorable_application_is_rejected_with_advice() {
         exit code 2
         --- stderr
         error: this uses 4097 lines, and up to 8 can be explored
-          help: `--with help` lists the numbers that make it smaller
+          help: `--with help` lists its parameters, which can make it smaller
     "#]],
     );
     check(
@@ -670,7 +670,7 @@ fn unexplorable_application_is_rejected_with_advice() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: this has no end, so that it cannot be explored whether the end is in reach
+            error: the application never ends, so `--exhaustive` cannot check that its end is reachable
               help: `--with device=2 --with thread=2` ends it
         "#]],
     );
@@ -682,7 +682,7 @@ fn unexplorable_application_is_rejected_with_advice() {
         expect![[r#"
         exit code 2
         --- stderr
-        error: thread 0: registers and the CPU's own memory are not explored here
+        error: thread 0: registers and the CPU's own memory cannot be explored here
     "#]],
     );
     check(
@@ -747,7 +747,7 @@ fn hand_written_homes_cannot_be_explored() {
     let output = command.output().expect("starts");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     expect![[r#"
-        error: this cannot be played: the home of `msi` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy
+        error: cannot simulate this application: the home of `msi` is hand-written; this application observes the CPU's permissions, so it needs a home constructed from a policy
     "#]].assert_eq(&text(&output.stderr));
 }
 
@@ -812,7 +812,10 @@ fn a_graph_that_is_no_text_is_bad_input() {
     let file = folder.path().join("graph.mtx");
     for (bytes, says) in [
         (&b"%%Matrix\xff"[..], "is not text: byte 8 is not UTF-8"),
-        (b"\x1f\x8b\x08\0", "is packed by gzip\n  help: unpack it"),
+        (
+            b"\x1f\x8b\x08\0",
+            "is compressed by gzip\n  help: unpack it",
+        ),
     ] {
         std::fs::write(&file, bytes).expect("written");
         let graph = format!("sssp:{}", file.display());

@@ -76,7 +76,7 @@ fn command_ends_with_the_program_output_and_exit_code() {
         let ended = said(&[options, &["--most", "1000000"]].concat(), &["for-ever"]);
         assert!(ended.starts_with("exit code 3\n"), "{ended}");
         assert!(
-            ended.contains("after 1000000 instructions\n  help: `--most N` gives it more\nthe program stands at 0x8"),
+            ended.contains("after 1000000 instructions\n  help: `--most N` gives it more\nthe program is at 0x8"),
             "{ended}"
         );
     }
@@ -100,7 +100,7 @@ fn stack_overflow_and_wild_jump_report_their_origin() {
         assert!(overflow.starts_with("exit code 1\n"), "{overflow}");
         for part in [
             "error: program.elf: stack overflow, down to 0x837f",
-            " (the stack has an eighth of memory, of 64 MiB; `--memory MIB` gives more), at 0x",
+            " (the stack is one eighth of memory: 64 MiB; `--memory MIB` gives more), at 0x",
             "\n  in overflow",
         ] {
             assert!(
@@ -112,7 +112,7 @@ fn stack_overflow_and_wild_jump_report_their_origin() {
         }
         let jump = said("jump");
         for part in [
-            "no instruction can be read at 0x10, at 0x10\n  jumped to from 0x",
+            "instruction access fault at 0x10, at 0x10\n  jumped to from 0x",
             "\n  in jump",
         ] {
             assert!(jump.contains(part), "{options:?}: {part} in {jump}");
@@ -267,7 +267,7 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
         let place = place.unwrap_or_else(|| panic!("{said}"));
         // The position is reported, in whatever function it is, unless the program already waits for input.
         if words == ["for-ever"] || !place.is_empty() {
-            assert!(place.starts_with("the program stands at 0x8"), "{said}");
+            assert!(place.starts_with("the program is at 0x8"), "{said}");
             assert!(place.contains("\n  in "), "{said}");
             assert_eq!(place.lines().count(), 2, "{said}");
         }
@@ -297,7 +297,7 @@ fn invalid_program_files_are_rejected_with_the_reason() {
         (&own[..1 << 12], "another machine"),
         (
             b"\x7fELF\x01\x01\x01",
-            "is for 32 bits, and the core has 64\n  help: docs/riscv.md",
+            "is 32-bit, but the core is 64-bit\n  help: docs/riscv.md",
         ),
     ] {
         fs::write(&file, bytes).expect("it can be written");

@@ -69,8 +69,8 @@ fn coverage_adds_up_and_does_not_depend_on_threads() {
         expect![[r#"
             exit code 0
             tiny alone: verified: 48 states, 108 transitions, depth 12
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
-              note: never performed, as the text has no row for it: store
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
+              note: never performed, as the specification has no row for it: store
               rule                              instances  fired  to new states
               memory is written                         1  never              0
               memory takes the store                    1  never              0
@@ -136,14 +136,14 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
     }
     expect![[r#"
         2: error: tiny.svg: ends in neither `.dot` nor `.json`
-          help: the ending says what is written: a graph for Graphviz, or JSON
+          help: the extension selects the format: `.dot` for Graphviz, `.json` for JSON
         4: error: missing/tiny.dot: its folder does not exist; nothing was written
           help: make the folder first
-        2: error: tiny.dot: is for one state graph, but several texts are given
+        2: error: tiny.dot: is for one state graph, but several files are given
           help: check them one by one
-        2: error: FOLDER/msi.coh: a state graph is of one system, not of `three_caches` and `two_lines`
+        2: error: FOLDER/msi.coh: a state graph shows one system, not `three_caches` and `two_lines`
           help: name it with `--system`
-        2: error: tiny.dot: the state graph has more than 10000 states, too many to look at; nothing was written
+        2: error: tiny.dot: the state graph has more than 10000 states, too many to examine; nothing was written
           help: a smaller system has fewer states
     "#]].assert_eq(&all);
     let (code, ..) = said(
@@ -294,7 +294,7 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
     let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(
-        found.contains("  note: never performed, as no cache ever begins it: read_once\n"),
+        found.contains("  note: never performed, as no cache ever starts it: read_once\n"),
         "{found}"
     );
 }
@@ -311,7 +311,7 @@ fn verdict_names_missing_eviction_rows() {
     let file = file.to_str().expect("a UTF-8 path");
     let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    let note = "  note: never performed, as the text has no row for it: evict\n";
+    let note = "  note: never performed, as the specification has no row for it: evict\n";
     assert!(found.contains(note), "{found}");
     // Accesses that bypass the caches are optional for a protocol.
     let file = changed(folder.path(), "msi", |text| text);
@@ -388,13 +388,13 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         2: error: list.json: entry 1 is no object
         2: error: binary.json: is not text: byte 0 is not UTF-8
         2: error: sound.json: holds no counterexample
-        2: error: bare.json: does not say of which system it is: `three_caches`, `two_lines`
+        2: error: bare.json: does not name its system: `three_caches`, `two_lines`
         2: error: bare.json: does not fit msi remotes_1_lines_1: step 2: rule 3 is `cache evict (l=0, r=0)`, but the trace says `cache store (l=0, r=1)`
         2: error: swapped.json: does not fit msi remotes_2_lines_1: step 5: `cache takes Data (l=0, r=1, acks=1, current=true)` is not enabled there
         2: error: number.json: does not fit msi remotes_2_lines_1: step 5: there is no rule 100000; the model has 58, counted from 0
-        2: error: good.json: is replayed on one text, but several are given
+        2: error: good.json: is replayed on one specification, but several are given
         2: error: good.json: does not fit msi remotes_2_lines_1: step 7: `cache takes Inv (l=0, r=0)`: the model has `cache_state[0][0]` S -> I, but the trace says `forward_to_remote[0].length` 1 -> 0
-        2: error: good.json: holds no counterexample of what is asked for in `mesi`, but of `msi remotes_2_lines_1`
+        2: error: good.json: holds no counterexample for `mesi`, but of `msi remotes_2_lines_1`
         2: error: bare.json: does not fit mesi remotes_2_lines_1: step 3: rule 12 is `cache evict (l=0, r=0)`, but the trace says `directory takes GetS (l=0, s=0)`
         2: error: the argument '--replay <FILE>' cannot be used with '--coverage'
     "#]].assert_eq(&all);
@@ -528,11 +528,11 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         all += &format!("{code}: {}\n", place(first));
     }
     expect![[r#"
-        2: error: philosophers.json: holds no counterexample of what is asked for in `both_wait`, but of `philosophers_deadlock`
+        2: error: philosophers.json: holds no counterexample for `both_wait`, but of `philosophers_deadlock`
         2: error: bare-philosophers.json: does not fit both_wait: start state `Startstate 1`: the model has `at[0]` idle, but the trace says `at[0]` thinking
-        2: error: msi.json: holds no counterexample of what is asked for in `both_wait`, but of `msi remotes_2_lines_1`
-        2: error: philosophers.json: holds no counterexample of what is asked for in `msi`, but of `philosophers_deadlock`
-        2: error: lights.json: that `all lights are red` is met nowhere is shown by no trace
+        2: error: msi.json: holds no counterexample for `both_wait`, but of `msi remotes_2_lines_1`
+        2: error: philosophers.json: holds no counterexample for `msi`, but of `philosophers_deadlock`
+        2: error: lights.json: that `all lights are red` is never reached cannot be shown by a trace
     "#]].assert_eq(&all);
 }
 

@@ -138,13 +138,13 @@ fn a_home_without_a_place_in_hardware_is_refused() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the hardware cannot hold this home: it assumes zero-latency memory
+            error: no RTL for this home: it assumes zero-latency memory
               --> ../../protocols/msi.coh:78:6
                |
             78 | home directory {
                |      ^^^^^^^^^
                |
-               = help: write the home as a policy; what is constructed from it lets memory take its time
+               = help: write the home as a policy; constructed homes support memory latency
         "#]],
     );
     check(
@@ -158,7 +158,7 @@ fn a_home_without_a_place_in_hardware_is_refused() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the hardware cannot hold this home: the directory could not make room: no local operation takes a line from every remote without a lock
+            error: no RTL for this home: the directory cannot evict: no local operation takes a line from every remote without a lock
               --> ../../protocols/msi-policy.coh:61:1
                |
             61 | home {
@@ -184,19 +184,19 @@ fn names_that_the_package_has_itself_are_refused() {
     expect![[r#"
         exit code 2
         --- stderr
-        error: the hardware cannot hold this home: the package needs the name `event_e` for itself
+        error: no RTL for this home: the generated package uses the name `event_e` itself
           --> HERE/other.coh:20:13
            |
         20 |             event_e, WriteLine (store), WritePartial (partial store)
            |             ^^^^^^^
            |
-           = help: give it another name in the text
+           = help: rename it in the specification
     "#]]
     .assert_eq(&emit("ReadOnce", "event_e"));
     expect![[r#"
         exit code 2
         --- stderr
-        error: the hardware cannot hold this home: the package of the protocol `registers` would be called `registers_pkg`, as one of the hardware's own
+        error: no RTL for this home: the package of the protocol `registers` would be named `registers_pkg`, the name of a package of the hardware
           --> HERE/other.coh:80:1
            |
         80 | home {
@@ -220,7 +220,7 @@ fn rtl_emit_reports_an_unwritable_folder() {
         expect![[r#"
             exit code 4
             --- stderr
-            error: /dev/null/here: a file stands where a folder is needed; nothing was written
+            error: /dev/null/here: a file exists where a folder is needed; nothing was written
               help: name another place
         "#]],
     );
@@ -393,7 +393,7 @@ fn machines_without_a_hardware_home_are_rejected() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the home in hardware cannot be that of thunderx1-2s: it has two slices of up to 32 units, not 8 of 16
+            error: the home in hardware does not fit the platform thunderx1-2s: it has two slices of up to 32 units, not 8 of 16
               help: `--set home.slices=2 --set home.units=32`
         "#]],
     );
@@ -410,7 +410,7 @@ fn machines_without_a_hardware_home_are_rejected() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the home in hardware cannot be that of enzian-dc-ddr: it has two slices of up to 32 units, not 2 of 64
+            error: the home in hardware does not fit the platform enzian-dc-ddr: it has two slices of up to 32 units, not 2 of 64
               help: `--set home.slices=2 --set home.units=32`
         "#]],
     );
@@ -427,7 +427,7 @@ fn machines_without_a_hardware_home_are_rejected() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the home in hardware cannot be that of enzian-dc-ddr: its directory has 4, 8 or 16 ways and at least 2 sets in each unit, as many in all as the cache has; that has 8192 sets of 2 ways
+            error: the home in hardware does not fit the platform enzian-dc-ddr: its directory has 4, 8 or 16 ways and at least 2 sets in each unit, as many in all as the cache has; that has 8192 sets of 2 ways
               help: other numbers by `--set cache.sets=8192 --set cache.ways=16`
         "#]],
     );
@@ -444,13 +444,13 @@ fn machines_without_a_hardware_home_are_rejected() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: the hardware cannot hold this home: it assumes zero-latency memory
+            error: no RTL for this home: it assumes zero-latency memory
               --> ../../protocols/msi.coh:78:6
                |
             78 | home directory {
                |      ^^^^^^^^^
                |
-               = help: write the home as a policy; what is constructed from it lets memory take its time
+               = help: write the home as a policy; constructed homes support memory latency
         "#]],
     );
 }
@@ -551,7 +551,7 @@ fn unwritable_outputs_are_rejected_before_the_build() {
             exit code 2
             --- stderr
             error: /dev/null: is no file
-              help: what stands in the place of a waveform is removed
+              help: the waveform would replace it; name a file
         "#]]
         .assert_eq(&test("--waveform", "/dev/null"));
     }
@@ -582,9 +582,9 @@ fn intact_build_is_reused() {
     assert!(folders.next().is_none());
     let library = folder.path().join("lockstep.so");
     let shown = folder.path().display().to_string();
-    let begins = "exit code 4\n--- stderr\nerror: the RTL as it was built cannot be loaded: ";
+    let begins = "exit code 4\n--- stderr\nerror: cannot load the built RTL: ";
     assert!(said.starts_with(begins), "{said}");
-    let ends = format!("\n  help: remove {shown}, and it is built anew\n");
+    let ends = format!("\n  help: remove {shown} to rebuild it\n");
     assert!(said.ends_with(&ends), "{said}");
     // Once in the message of the loader, once in the help.
     assert_eq!(said.matches(&shown).count(), 2, "{said}");
@@ -634,7 +634,7 @@ fn failed_build_is_reported_without_leftovers() {
     expect![[r#"
         exit code 4
         --- stderr
-        error: Verilator does not tell its version: `verilator --version` says nothing
+        error: Verilator does not print its version: `verilator --version` says nothing
           help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&build("true"));
@@ -673,7 +673,7 @@ fn failed_build_is_reported_without_leftovers() {
         exit code 4
         --- stderr
         error: the RTL cannot be built:
-        Verilator does not say why (exit status: 3)
+        Verilator reports no reason (exit status: 3)
     "#]]
     .assert_eq(&ends("exit 3"));
     let full = ends("{ echo 'as: No space left on device' >&2; exit 1; }");
@@ -790,7 +790,7 @@ fn seeds_that_do_not_exist_are_refused() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: `--seed 18446744073709551614` is followed by fewer seeds than `--seeds 3`
+            error: `--seed 18446744073709551614` leaves fewer seeds than `--seeds 3`
               help: the last one is 18446744073709551615
         "#]],
     );

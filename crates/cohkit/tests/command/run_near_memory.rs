@@ -54,7 +54,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         "{said}"
     );
     for part in [
-        "core 0 stops the channel program `stray`: nothing can be stored at 0x4000000000 (far memory, of which a core has what its copy engine fetches), at 0x",
+        "core 0 stops the channel program `stray`: store/AMO access fault at 0x4000000000 (far memory; a core accesses it only through its copy engine), at 0x",
         "sd s0, 0(a0)\n  in channel + ",
         &format!(", stray.c:{line}\n"),
     ] {
@@ -62,16 +62,16 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     }
     // The message names the reason that applies, not every possible one.
     for (case, at, why) in [
-        ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, of which not all is what it was given of far memory"),
-        ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, of which not all is what it was given of far memory"),
-        ("5", "0x10", "of its instructions, which nothing changes"),
-        ("7", "0x200038", "a copy with far memory at 0x4000000008, where no line begins: lines have 128 bytes"),
+        ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, which is partly outside the far memory that the host granted it"),
+        ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, which is partly outside the far memory that the host granted it"),
+        ("5", "0x10", "of its instructions, which are read-only"),
+        ("7", "0x200038", "a copy with far memory at 0x4000000008, which is not aligned to lines of 128 bytes"),
         ("9", "0x200040", "a copy of 2 lines from line 511 of the scratchpad on, which has 512"),
-        ("10", "0x200040", "a copy of no line"),
-        ("11", "0x1", "of its constants, which nothing changes"),
+        ("10", "0x200040", "a copy of zero lines"),
+        ("11", "0x1", "of its constants, which are read-only"),
     ] {
         let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", case]);
-        for part in [&format!(" nothing can be stored at {at}"), &format!(" ({why}), at 0x")] {
+        for part in [&format!(" store/AMO access fault at {at}"), &format!(" ({why}), at 0x")] {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
@@ -79,7 +79,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let said = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
-        "error: stray-host.elf: nothing can be loaded at 0x7100000858, at 0x",
+        "error: stray-host.elf: load access fault at 0x7100000858, at 0x",
         "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
     ] {
         assert!(said.contains(part), "{part} in {said}");
@@ -159,7 +159,7 @@ fn races_name_both_positions_and_fail_the_run() {
     let stores = stores.expect("it is there") + 1;
     assert!(said.starts_with("exit code 1\nsum "), "{said}");
     for part in [
-        "race: the line at 0x4000000000 is stale where it is loaded\nthe host's core 0 loads it, at 0x",
+        "race: the line at 0x4000000000 is stale when it is loaded\nthe host's core 0 loads it, at 0x",
         &format!(", forgets-host.c:{line}\ncore 0 of `forgets` wrote it, at 0x"),
         ", scratchpad.h:",
         // The copy is made by a library function that is inlined into the program.
@@ -196,7 +196,7 @@ fn hostile_programs_and_wrong_options_are_refused() {
     // Without verification in advance, the core rejects the program: it is not granted this far memory.
     let refused = said(&["--cp", "stray=stray.elf"]);
     assert!(
-        refused.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest wants far memory here"),
+        refused.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here"),
         "{refused}"
     );
     // A host program is no channel program: verification rejects it, and without verification the machine.
@@ -313,16 +313,19 @@ fn positions_of_endless_programs_are_reported() {
         ("3", "(line 512 of the scratchpad, which has 512)"),
         (
             "4",
-            "(below its stack, of which its `NM_CHANNEL` asks for 512 bytes)",
+            "(below its stack; its `NM_CHANNEL` requests 512 bytes)",
         ),
         ("7", "\n  in data + 0\n  jumped to from 0x"),
         ("7", &format!(", astray.c:{}\n", line(channel, "case 7:"))),
         ("8", " at 0x4000000000\n  jumped to from 0x"),
         ("8", &format!(", astray.c:{}\n", line(channel, "case 8:"))),
-        ("9", "(in two lines of the scratchpad, or atomically)"),
+        (
+            "9",
+            "(an access to two lines of the scratchpad, or an atomic access)",
+        ),
         (
             "10",
-            "(a lock of a line that the scratchpad has not, which has 512)",
+            "(a lock of a line outside the scratchpad, which has 512)",
         ),
     ] {
         let said = run(&[], case);
@@ -333,11 +336,11 @@ fn positions_of_endless_programs_are_reported() {
     for (case, told) in [
         (
             "13",
-            "nothing can be stored at 0x220040 (the FIFO from core 2 to itself is full, and only this core could take a word out of it), at 0x",
+            "store/AMO access fault at 0x220040 (the FIFO from core 2 to itself is full, and only this core can remove a word from it), at 0x",
         ),
         (
             "14",
-            "nothing can be loaded at 0x220040 (the FIFO from core 2 to itself is empty, and only this core could send a word to it), at 0x",
+            "load access fault at 0x220040 (the FIFO from core 2 to itself is empty, and only this core can add a word to it), at 0x",
         ),
     ] {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case, "2"];
@@ -352,17 +355,17 @@ fn positions_of_endless_programs_are_reported() {
     );
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
     let said = transcript(&self::run(folder, &words));
-    let told = "nothing can be loaded at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
+    let told = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
     assert!(said.starts_with("exit code 1\n"), "{said}");
     assert!(said.contains(told), "{said}");
     for (case, told) in [
         (
             "11",
-            "nothing can be stored at 0x4000000000 (atomically, which far memory knows not, as nothing keeps it coherent), at 0x",
+            "store/AMO access fault at 0x4000000000 (atomic access; far memory is not coherent and does not support it), at 0x",
         ),
         (
             "12",
-            "nothing can be stored at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
+            "store/AMO access fault at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
         ),
     ] {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
@@ -387,7 +390,7 @@ fn deadlock_and_two_core_race_name_both_positions() {
     let said = transcript(&run(folder, &["--cp", "gone=gone.elf", "gone-host.elf"]));
     assert!(said.starts_with("exit code 1\n"), "{said}");
     for part in [
-        "error: gone-host.elf: nothing will ever change: no program is left that could write what others poll\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
+        "error: gone-host.elf: livelock: no running program can write the polled addresses\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
         ", called at gone-host.c:",
         "\ncore 0 of `gone` has ended with 0, at 0x",
         "\n  in _start",
@@ -400,7 +403,7 @@ fn deadlock_and_two_core_race_name_both_positions() {
     ));
     assert!(said.starts_with("exit code 1\n"), "{said}");
     for part in [
-        "race: the line at 0x4000000000 is stored by two programs, of which neither waits for the other\ncore 1 of `coreww` stores it, at 0x",
+        "race: the line at 0x4000000000 is stored by two programs without synchronisation\ncore 1 of `coreww` stores it, at 0x",
         "\ncore 0 of `coreww` stored it, at 0x",
         ", called at coreww.c:",
         "\n1 race\n",

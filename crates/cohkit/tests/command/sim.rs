@@ -150,15 +150,15 @@ fn bad_input_gives_one_message() {
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (
             &[concat!(env!("CARGO_MANIFEST_DIR"), "/../../nearmemory/enzian.toml"), "random-read"],
-            concat!("error: ", env!("CARGO_MANIFEST_DIR"), "/../../nearmemory/enzian.toml: this is a machine with cores beside far memory, without a protocol\n  help: `cohkit run --platform FILE` takes it\n"),
+            concat!("error: ", env!("CARGO_MANIFEST_DIR"), "/../../nearmemory/enzian.toml: this is a machine with cores beside far memory, without a protocol\n  help: use `cohkit run --platform FILE` for it\n"),
         ),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
         (&[&write[..], &["--region", "64GiB"]].concat(), "error: a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB\n"),
         (&[&write[..], &["--region", "64"]].concat(), "error: the region `64` has no unit: write it like `128KiB` (units: "),
-        (&[&write[..], &["--region", "0B"]].concat(), "error: a region of 0B is not some whole lines\n"),
-        (&[&write[..], &["--region", "100B"]].concat(), "error: a region of 100B is not some whole lines\n"),
+        (&[&write[..], &["--region", "0B"]].concat(), "error: a region of 0B is not a whole number of lines\n"),
+        (&[&write[..], &["--region", "100B"]].concat(), "error: a region of 100B is not a whole number of lines\n"),
         (&[&write[..], &["--accesses", "0"]].concat(), "error: invalid value '0' for '--accesses <N>'"),
-        (&[&write[..], &["--prefetch", "1"]].concat(), "error: to prefetch has no meaning for random-write\n"),
+        (&[&write[..], &["--prefetch", "1"]].concat(), "error: `--prefetch` does not apply to random-write\n"),
         (&[&write[..], &["--set", "lines"]].concat(), "error: the setting `lines` has no `=`\n"),
         (&[&write[..], &["--set", "bram.ports=1"]].concat(), "error: the setting `bram.ports=1`: there is no `bram.ports` in this platform; there are "),
         (&[&write[..], &["--set", "link.latency=5"]].concat(), "error: the setting `link.latency=5`: `link.latency` has no unit: "),
@@ -191,8 +191,8 @@ fn amounts_that_make_no_sense_are_refused() {
         (&["--set", "link.latency=5 meters"], "error: the setting `link.latency=5 meters`: `link.latency` has the unknown unit `meters` (units: "),
         (&["--set", "link.bandwidth=0B/s"], "error: the setting `link.bandwidth=0B/s`: link.bandwidth must be "),
         (&["--set", "lines=4"], "error: a region of 16MiB is larger than the memory of enzian-dc-ddr, 512B\n"),
-        (&["--set", "cores.write_buffer=100B"], "error: this cannot be simulated: cores.write_buffer must be whole lines of 128B, not 100B\n"),
-        (&["--set", "dram.row_bytes=64B"], "error: this cannot be simulated: dram.row_bytes must be at least a line of 128B, not 64B\n"),
+        (&["--set", "cores.write_buffer=100B"], "error: cannot simulate: cores.write_buffer must be a multiple of a line of 128B, not 100B\n"),
+        (&["--set", "dram.row_bytes=64B"], "error: cannot simulate: dram.row_bytes must be at least a line of 128B, not 64B\n"),
     ] {
         let (code, out, err) = sim(&[&["enzian-dc-ddr", "random-read"], arguments].concat());
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
@@ -301,7 +301,7 @@ system one { remotes 1; lines 1 }
         (output.status.code(), text(&output.stderr))
     };
     assert_eq!(of("random-read"), (Some(0), String::new()));
-    let says = "error: the reader of `reader` has no row for `store`, which random-write needs\n  help: add such rows, or ask for another workload\n";
+    let says = "error: the reader of `reader` has no row for `store`, which random-write needs\n  help: add such rows, or choose another workload\n";
     assert_eq!(of("random-write"), (Some(2), says.to_string()));
 }
 
@@ -546,7 +546,7 @@ fn each_kind_runs_its_own_workload() {
         ),
         (
             vec!["--protocol", near, "--by", "device"],
-            "error: what `--by device` says has no `=`\n",
+            "error: `--by device` has no `=`\n",
         ),
         (
             vec!["--protocol", near, "--by", "device=sleep"],
@@ -558,7 +558,7 @@ fn each_kind_runs_its_own_workload() {
         ),
         (
             vec!["--protocol", "eci"],
-            "error: this cannot be simulated: enzian-cpu-home has agents of a further kind, `device`, and eci has cpu\n",
+            "error: cannot simulate: enzian-cpu-home has agents of a further kind, `device`, and eci has cpu\n",
         ),
     ] {
         let all = [&["enzian-cpu-home", "random-read"], &arguments[..]].concat();
@@ -638,13 +638,13 @@ fn combined_machines_run_both_directions() {
     for (more, what) in [
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
-        (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
-        (["--timeline=/dev/null", "--timeline-agent=device1"], "error: this cannot be simulated: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
-        (["--timeline=/dev/null", "--timeline-line=llc:1"], "error: invalid value 'llc:1' for '--timeline-line <N>': give a number from 0 on, or `host:` and a number"),
+        (["--set", "link.layer=cxl-68"], "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, but not both directions"),
+        (["--timeline=/dev/null", "--timeline-agent=device1"], "error: cannot simulate: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
+        (["--timeline=/dev/null", "--timeline-line=llc:1"], "error: invalid value 'llc:1' for '--timeline-line <N>': give a non-negative integer, or `host:` followed by one"),
         (["--timeline=/dev/null", "--timeline-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
-        (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a number from 0 on, or `host:` and a number"),
+        (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a non-negative integer, or `host:` followed by one"),
     ] {
         let (code, _, error) = sim(&[&run[..], &more].concat());
         assert!(code == 2 && error.starts_with(what), "{error}");
@@ -656,7 +656,7 @@ fn combined_machines_run_both_directions() {
     assert_eq!(told.len(), 2, "{output}");
     for told in told {
         assert!(
-            told.contains("\nwhere the time goes") && told.contains("\nlimited by"),
+            told.contains("\nlatency breakdown") && told.contains("\nlimited by"),
             "{told}"
         );
     }
@@ -707,11 +707,11 @@ fn combined_machines_run_both_directions() {
         "--trace-line",
         "host:1",
     ]);
-    assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` are one of two spaces\n"));
+    assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` have two address spaces\n"));
     for (machine, protocol, what) in [
-        (machine, "../../protocols/eci.coh", "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home has the host's memory as a space of its own, and `eci` says nothing of that"),
-        ("enzian-dc-ddr", BOTH, "error: this cannot be simulated: enzian-dc-ddr has no space of the host's memory, of which `eci_both` is"),
-        ("enzian-dc-ddr+enzian-dc-ddr", BOTH, "error: enzian-dc-ddr has caching agents of one kind, and both host and device cache lines"),
+        (machine, "../../protocols/eci.coh", "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home has a second address space for the host's memory, but `eci` says nothing of that"),
+        ("enzian-dc-ddr", BOTH, "error: cannot simulate: enzian-dc-ddr has no address space for the host's memory, whose protocol `eci_both` is"),
+        ("enzian-dc-ddr+enzian-dc-ddr", BOTH, "error: enzian-dc-ddr has caching agents of one kind, but both host and device cache lines"),
         ("enzian-cohkit+enzian-cpu-home+enzian-cpu-home", BOTH, "error: "),
     ] {
         let (code, _, error) = sim(&[machine, "random-read", "--protocol", protocol]);
@@ -724,15 +724,15 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
     for (arguments, what) in [
         (
             ["enzian-dc-ddr", "random-read", "--protocol", TWO],
-            "error: enzian-dc-ddr has one level of caches, and the text two\n",
+            "error: enzian-dc-ddr has one level of caches, but the specification has two\n",
         ),
         (
             ["clusters-4x4", "random-read", "--protocol", "../../protocols/mesi.coh"],
-            "error: this cannot be simulated: clusters-4x4 has caches below its caches, and of those `mesi` says nothing\n",
+            "error: cannot simulate: clusters-4x4 has two levels of caches, but `mesi` says nothing\n",
         ),
         (
             ["clusters-4x4", "random-read", "--protocol", "../../protocols/eci-both.coh"],
-            "error: this cannot be simulated: clusters-4x4 has no space of the host's memory, of which `eci_both` is",
+            "error: cannot simulate: clusters-4x4 has no address space for the host's memory, whose protocol `eci_both` is",
         ),
     ] {
         let (code, output, error) = sim(&arguments);
@@ -756,7 +756,7 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
         ),
         (
             ["--set", "remotes=4096"],
-            "those below all others together, must be 1 to 4096, not 16384",
+            "all together, must be 1 to 4096, not 16384",
         ),
     ] {
         let (code, _, error) = sim(&[&both[..], &more[..]].concat());
@@ -824,7 +824,7 @@ fn simulation_reports_cores_that_share_a_cache() {
         assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
         out
     };
-    let warning = "warning: thunderx1-2s has one cache, which all cores share, and msi is for several caches: no row\nfor another cache's copies is reached\n";
+    let warning = "warning: thunderx1-2s has one cache, shared by all cores, but msi is for several caches: no row\nfor another cache's copies is reached\n";
     let msi = ["thunderx1-2s", "random-mixed", "--protocol", "msi"];
     let one = of(&msi);
     assert!(
@@ -1082,7 +1082,7 @@ fn platform_names_its_default_protocol() {
     assert!(run("").1.starts_with("eci on hosts-8x8, "));
     let (code, out, err) = run("protocol = \"mosi\"\n");
     assert_eq!((code, out.as_str()), (2, ""));
-    let says = "error: the platform hosts-8x8 names the protocol `mosi`, which does not ship\n  help: there are ";
+    let says = "error: the platform hosts-8x8 names the protocol `mosi`, which is not shipped\n  help: there are ";
     assert!(err.starts_with(says), "{err}");
     let (_, _, err) = run("protocol = 3\n");
     assert!(err.starts_with("error: `protocol`"), "{err}");
@@ -1115,7 +1115,7 @@ fn a_timeline_is_written_and_chosen() {
         part["timeline"]
     );
     for (more, what) in [
-        (["--timeline-window", "1us"], "`1us` is no `FROM..TO`"),
+        (["--timeline-window", "1us"], "`1us` is not `FROM..TO`"),
         (
             ["--timeline-window", "2us..1us"],
             "has its end before its begin",
@@ -1174,17 +1174,17 @@ fn a_wrong_trace_is_refused_with_its_line() {
     "#]]
     .assert_eq(&error);
     for (trace, more, says) in [
-        (&b""[..], &[][..], "error: my.trace: there is no access in it\n"),
+        (&b""[..], &[][..], "error: my.trace: it contains no access\n"),
         (b"COHKTRC1\0", &[], "error: my.trace: record 1: it has 1 of 16 bytes\n"),
         (
             b"\x1f\x8b\x08\0",
             &[],
-            "error: my.trace: what gzip packed is cut off or damaged, or something follows it: unexpected end of file\n",
+            "error: my.trace: the gzip data are truncated or damaged, or followed by other data: unexpected end of file\n",
         ),
         (
             b"3 load 0",
             &["--cores", "2"],
-            "error: trace:my.trace has accesses of 4 cores, and there are 2\n  help: a trace says itself how many there are\n",
+            "error: trace:my.trace has accesses of 4 cores, and there are 2\n  help: remove `--cores`, or raise it: a trace sets its number of cores\n",
         ),
         (
             b"load 0",
@@ -1194,7 +1194,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
         (
             b"load 0",
             &["--by", "cpu=trace:none"],
-            "error: none: no such file\n  help: a trace has an access in each line, as docs/workloads.md describes it; is the path right?\n",
+            "error: none: no such file\n  help: a trace has one access per line; docs/workloads.md describes the format; check the path\n",
         ),
     ] {
         let (code, _, error) = of_trace(trace, more);

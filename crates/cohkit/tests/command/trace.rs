@@ -24,7 +24,7 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
     let write = |text: &str| std::fs::write(&file, text).expect("it can be written");
     for (what, said) in [
         ("no JSON", "expected"),
-        ("[]", "there is no trace in it"),
+        ("[]", "it contains no trace"),
         (r#"{"agents": ["a"], "steps": 3}"#, "a trace cannot be read"),
         (r#"{"agents": ["a"], "steps": []}"#, "no caching agents"),
     ] {
@@ -74,7 +74,7 @@ fn a_trace_of_another_number_of_homes_is_refused() {
         match told {
             Ok(begins) => assert!(code == Some(0) && shown.starts_with(begins), "{shown}"),
             Err(has) => {
-                let why = format!("cord has {has}, and the trace tells of 2\n");
+                let why = format!("cord has {has}, but the trace has 2\n");
                 assert!(code == Some(1) && shown.contains(&why), "{shown}");
             }
         }

@@ -39,8 +39,8 @@ fn a_correct_protocol_is_verified() {
         expect![[r#"
             exit code 0
             tiny alone: verified: 48 states, 108 transitions, depth 12
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
-              note: never performed, as the text has no row for it: store
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
+              note: never performed, as the specification has no row for it: store
             tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
@@ -49,8 +49,8 @@ fn a_correct_protocol_is_verified() {
         expect![[r#"
             exit code 0
             tiny remotes_2_lines_1: verified: 356 states up to symmetry, 1351 transitions, depth 21
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
-              note: never performed, as the text has no row for it: store
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
+              note: never performed, as the specification has no row for it: store
             tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
@@ -125,7 +125,7 @@ fn state_limit_gives_an_undecided_verdict() {
         expect![[r#"
             exit code 3
             tiny alone: undecided: the limit on states was reached after 10 states, 16 transitions, depth 4
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
         "#]],
     );
     check(
@@ -133,7 +133,7 @@ fn state_limit_gives_an_undecided_verdict() {
         expect![[r#"
             exit code 3
             tiny alone: undecided: the limit on depth was reached after 7 states, 10 transitions, depth 3
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
         "#]],
     );
     let msi = shipped("msi.coh");
@@ -225,8 +225,8 @@ fn independent_lines_are_noted_in_the_verdict() {
         expect![[r#"
             exit code 0
             tiny remotes_1_lines_2: verified: 2304 states (48 x 48, lines independent), 10368 transitions, depth 24
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
-              note: never performed, as the text has no row for it: store
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
+              note: never performed, as the specification has no row for it: store
             tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
@@ -244,7 +244,7 @@ fn counts_of_one_use_the_singular() {
         expect![[r#"
             exit code 3
             tiny alone: undecided: the limit on states was reached after 1 state, 2 transitions, depth 0
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
         "#]],
     );
 }
@@ -450,7 +450,7 @@ fn charts_and_models_are_written_into_folders() {
     // The exported model covers fewer properties, and states so.
     let header: Vec<&str> = murphi.lines().take_while(|l| l.starts_with("--")).collect();
     let header = header.join("\n");
-    assert!(header.contains("Not in this text: progress"), "{header}");
+    assert!(header.contains("Not in this model: progress"), "{header}");
     assert!(header.contains("without the spontaneous ones"), "{header}");
     // A file is in the place of a folder.
     let output = cohkit(["check", "--chart-svg"])
@@ -458,7 +458,7 @@ fn charts_and_models_are_written_into_folders() {
         .output()
         .expect("starts");
     assert_eq!(output.status.code(), Some(4));
-    assert!(text(&output.stderr).contains("a file stands where a folder is needed"));
+    assert!(text(&output.stderr).contains("a file exists where a folder is needed"));
 }
 
 #[test]
@@ -531,9 +531,9 @@ fn random_walks_print_their_reproduce_command() {
     let once = walks("500", &["--remotes", "2", "--threads", "1"]);
     expect![[r#"
         exit code 3
-        tiny remotes_2_lines_1: undecided: no violation was met on random walks after 147 states, 500 steps on 1 walk of at most 500, 20 of 26 rules fired
+        tiny remotes_2_lines_1: undecided: random walks found no violation after 147 states, 500 steps on 1 walk of at most 500, 20 of 26 rules fired
           never fired: memory is written, memory takes the store, memory takes the partial store, home hears that memory is done
-          note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+          note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
           again: cohkit check tests/command/tiny.coh --simulate 500 --remotes 2 --threads 1 --seed 0
     "#]].assert_eq(&once);
     let again = once
@@ -665,8 +665,8 @@ fn hash_compaction_reports_its_omission_probability() {
         &["check", "tests/command/tiny.coh", "--hash-compaction"],
         expect![[r#"
             exit code 3
-            tiny alone: undecided with omission probability at most 6.4e-17: every state was visited, but with hash compaction not everything is judged after 48 states, 108 transitions, depth 12
-              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+            tiny alone: undecided with omission probability at most 6.4e-17: every state was visited, but hash compaction cannot check all properties after 48 states, 108 transitions, depth 12
+              note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
         "#]],
     );
     let output = cohkit([
@@ -766,7 +766,7 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 0
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
             two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
             two_level joint: verified: 953922 states up to symmetry of inner over outer, 6151097 transitions, depth 58
             two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
@@ -777,9 +777,9 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 3
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
             two_level joint.inner: undecided: the limit on states was reached after 1000 states up to symmetry, 2858 transitions, depth 11
-            two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1003 states up to symmetry of inner over outer
+            two_level joint: undecided: state limit reached; raise it with `--max-states N`, after 1003 states up to symmetry of inner over outer
             two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
@@ -797,9 +797,9 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 1
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
             two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
-            two_level joint: violated: inclusion: an inner cache has a right that the outer one has not
+            two_level joint: violated: inclusion: an inner cache has more permission than its outer cache
               by inner over outer, after 13 steps:
                 below cache 0: l1 0: load
                 below cache 1: l1 0: load
@@ -841,9 +841,9 @@ fn a_text_that_composes_others_is_their_product() {
         expect![[r#"
             exit code 0
             eci_both both.far: verified: 15475 states, 56177 transitions, depth 23
-              note: a forward may be sent again in a loop (in 14 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: assumes fairness: the home may resend a forward in a loop (in 14 of the home's transitions); the verdict holds if no message is overtaken forever
             eci_both both.near: verified: 2883 states up to symmetry, 7933 transitions, depth 28
-              note: a forward may be sent again in a loop (in 38 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: assumes fairness: the home may resend a forward in a loop (in 38 of the home's transitions); the verdict holds if no message is overtaken forever
             eci_both both: verified: 44614425 states (far 15475 x near 2883, spaces that share nothing)
             eci_both: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
@@ -874,7 +874,7 @@ fn a_text_that_composes_others_is_their_product() {
         "{said}"
     );
     assert!(
-        said.ends_with("\neci_both both: violated, by a part\n"),
+        said.ends_with("\neci_both both: violated: a part is violated\n"),
         "{said}"
     );
     assert_eq!(code, Some(1), "{said}");
@@ -884,7 +884,7 @@ fn a_text_that_composes_others_is_their_product() {
     fs::write(at("eci-near.coh"), near.replace(row, &kept)).expect("written");
     let (code, said) = outcome(&[]);
     assert!(
-        said.contains("\neci_both both: violated, by a part\n"),
+        said.contains("\neci_both both: violated: a part is violated\n"),
         "{said}"
     );
     assert_eq!(code, Some(1), "{said}");

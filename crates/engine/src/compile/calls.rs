@@ -265,7 +265,7 @@ impl Compiler<'_> {
 
     fn missing_return(&mut self, function: &Function) {
         if function.result.is_some() && !always_returns(&function.body) {
-            let why = format!("`{}` ends without a value", function.name);
+            let why = format!("`{}` returns without a value", function.name);
             self.fail(&Violation::ill_defined(why));
         }
     }
@@ -333,7 +333,8 @@ impl Compiler<'_> {
                 return ParameterBinding::Same(i);
             }
             if other.base < at.base + at.len && at.base < other.base + other.len {
-                let why = "two places of one local variable are handed to what calls itself";
+                let why =
+                    "two places of one local variable are passed to a function that calls itself";
                 self.fail(&Violation::ill_defined(why.to_string()));
             }
         }
@@ -471,7 +472,7 @@ impl Compiler<'_> {
                 }
                 Some(ty) => {
                     let value = self.value(e);
-                    self.check(value, ty, |_| "what is returned".into());
+                    self.check(value, ty, |_| "the returned value".into());
                     self.store(to, value.cell);
                 }
                 None => {}

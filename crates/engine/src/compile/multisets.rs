@@ -188,7 +188,7 @@ impl Compiler<'_> {
         self.temporary = mark;
         self.fail_unless(present, 1, |m| {
             let name = m.spell(place);
-            format!("an element is removed from a slot of `{name}` that has none")
+            format!("an element is removed from a slot of `{name}` that is empty")
         });
         let (_, element) = self.bag(ty);
         self.empty(slot, element);

@@ -44,10 +44,7 @@ impl Compiler<'_> {
                     let present = self.load(slot);
                     self.temporary = mark;
                     self.fail_unless(present, 1, |m| {
-                        format!(
-                            "there is no element in a slot of `{}` that is used",
-                            m.spell(&bag)
-                        )
+                        format!("an empty slot of `{}` is used", m.spell(&bag))
                     });
                     elements.push(Element {
                         present: slot,

@@ -198,7 +198,7 @@ impl Compiler<'_> {
             }
             let place = self.model.spell(place);
             let name = self.name(&Violation::limit(format!(
-                "the order of a loop over a scalarset matters, for its rounds store different values in `{place}`"
+                "the order of a loop over a scalarset matters: its iterations store different values in `{place}`"
             )));
             self.emit_at(Op::Disagree { order, name }, |_| String::new());
             self.place(fine);

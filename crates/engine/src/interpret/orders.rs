@@ -304,7 +304,7 @@ impl Conflict {
             }
         };
         format!(
-            "in the order {} of the text the result is: {}; in the order {}: {}; no permutation takes one to the other",
+            "in the order {} of the model file the result is: {}; in the order {}: {}; no permutation maps one to the other",
             order_of(text),
             result(in_text, reached),
             order_of(order),

@@ -64,11 +64,11 @@ impl std::fmt::Display for CheckpointError {
         } = self;
         write!(f, "checkpoint {number} of component {component} ")?;
         match &self.kind {
-            CheckpointErrorKind::Format => write!(f, "is none, or that of another version"),
+            CheckpointErrorKind::Format => write!(f, "is not a checkpoint of this version"),
             CheckpointErrorKind::OtherModel => write!(f, "is of another model or other options"),
             CheckpointErrorKind::Damaged => write!(f, "is damaged"),
             CheckpointErrorKind::Unreadable(error) => write!(f, "cannot be read: {error}"),
-            CheckpointErrorKind::NotKept(error) => write!(f, "cannot be kept: {error}"),
+            CheckpointErrorKind::NotKept(error) => write!(f, "cannot be written: {error}"),
         }
     }
 }

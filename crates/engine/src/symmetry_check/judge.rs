@@ -22,14 +22,14 @@ impl Walk<'_> {
                 None => false,
             };
             if !same || changes || round.can_fail || round.covers {
-                let why = "it is left at the first value for which something holds";
+                let why = "it returns at the first value that satisfies a condition";
                 return Judgement::Bad(why.into());
             }
         }
         if round.assumes && (round.can_fail || round.covers) {
             let what = match round.can_fail {
                 true => "it fails",
-                false => "something is covered",
+                false => "a cover is reached",
             };
             let why = format!("an `assume` may end it before {what}, or after");
             return Judgement::Bad(why);
@@ -59,9 +59,9 @@ impl Walk<'_> {
                 let (name, set) = (self.name(&a.spot), set(round.variable));
                 return Judgement::Bad(match (&a.effect, &b.effect) {
                     (Effect::Read, _) | (_, Effect::Read) => {
-                        format!("what it does for one `{set}` is read for another in `{name}`")
+                        format!("its effect for one `{set}` is read for another in `{name}`")
                     }
-                    _ => format!("`{name}` keeps what was stored last"),
+                    _ => format!("`{name}` keeps the last stored value"),
                 });
             }
         }

@@ -106,7 +106,7 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
     covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
     for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
-        walk.slot_shows(id, "it is asked for each slot apart");
+        walk.slot_shows(id, "it is checked for each slot separately");
     }
     let mut found: Vec<AsymmetryReport> = walk.found.into_values().collect();
     let mut whole = |sets: Vec<TypeId>, why: &str| {
@@ -119,7 +119,7 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
         let mut sets = Vec::new();
         let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
         (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
-        whole(sets, "variables begin with a first value");
+        whole(sets, "variables start with the first value of their type");
     }
     if walk.nodes >= MAX_NODES {
         let why = "the model is too large to see whether its loops depend on an order";
@@ -345,7 +345,9 @@ impl Walk<'_> {
                 sets_in(self.model, self.model.type_of_place(to), &mut sets);
                 if again && !sets.is_empty() {
                     let name = self.model.spell(to);
-                    let why = format!("what goes from `{name}` depends on what is left in it");
+                    let why = format!(
+                        "the element removed from `{name}` depends on the remaining elements"
+                    );
                     self.find(sets.clone(), why, AsymmetricUse::Loop(*id));
                 }
                 self.report_claim_effects(&round, sets);
@@ -427,7 +429,7 @@ impl Walk<'_> {
             |a: &&Access| a.effect != Effect::Read && !round.inside.contains(&a.spot.root);
         let why = match round.accesses.iter().find(changes) {
             Some(access) => format!("it changes `{}`", self.name(&access.spot)),
-            None if round.again => "it calls the function that it stands in".into(),
+            None if round.again => "it calls its own function".into(),
             None if round.assumes => "it has an `assume`".into(),
             None if round.covers => "it has a `cover`".into(),
             None => return,

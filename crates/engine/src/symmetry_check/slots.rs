@@ -56,7 +56,7 @@ impl Walk<'_> {
         if let Some(slot) = &self.slots.known[id.index()] {
             let (sets, name) = (slot.sets.clone(), self.name(&slot.of));
             let why = match slot.stale {
-                true => "another element may stand there by then",
+                true => "another element may occupy the slot by then",
                 false => why,
             };
             let why = format!("{why}, and `{name}` is sorted by values of a scalarset");

@@ -22,7 +22,7 @@ impl Validator<'_> {
                     let mut seen = FxHashSet::default();
                     for label in labels {
                         if !seen.insert(label) {
-                            self.error(format!("the label `{label}` stands twice"));
+                            self.error(format!("the label `{label}` occurs twice"));
                         }
                     }
                     1
@@ -32,7 +32,7 @@ impl Validator<'_> {
                         self.error(format!("the range {lo}..{hi} is empty"));
                     } else if *lo < model.numbers.0 || model.numbers.1 < *hi {
                         let bits = model.number_bits();
-                        self.error(format!("the range {lo}..{hi} leaves {bits} bits"));
+                        self.error(format!("the range {lo}..{hi} exceeds {bits} bits"));
                     }
                     1
                 }
@@ -52,7 +52,7 @@ impl Validator<'_> {
                     let mut size = 0;
                     for (name, ty) in fields {
                         if !seen.insert(name) {
-                            self.error(format!("the field `{name}` stands twice"));
+                            self.error(format!("the field `{name}` occurs twice"));
                         }
                         if earlier(*ty) {
                             size += slots[ty.index()];
@@ -99,7 +99,7 @@ impl Validator<'_> {
             };
             if size > MAX_SLOTS {
                 self.error(format!(
-                    "a value would have {size} parts; the most is {MAX_SLOTS}"
+                    "a value would have {size} parts; the maximum is {MAX_SLOTS}"
                 ));
             }
             slots.push(size.min(MAX_SLOTS));
@@ -110,7 +110,7 @@ impl Validator<'_> {
         if total > MAX_SLOTS {
             self.place = "variables".into();
             self.error(format!(
-                "they have {total} parts together; the most is {MAX_SLOTS}"
+                "they have {total} parts together; the maximum is {MAX_SLOTS}"
             ));
         }
     }

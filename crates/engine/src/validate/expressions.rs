@@ -30,7 +30,7 @@ impl Validator<'_> {
             }
             Expr::IsUndefined(place) => {
                 if let Some(Kind::Aggregate(_)) = self.place(place) {
-                    self.error("only simple parts are undefined or not");
+                    self.error("only values of simple types can be undefined");
                 }
                 Some(Kind::Bool)
             }
@@ -78,7 +78,7 @@ impl Validator<'_> {
                     || model.offset_in_union(from, *to).is_some()
                     || model.offset_in_union(*to, from).is_some();
                 if !related {
-                    self.error("a value is taken for one of a type that shares none with its own");
+                    self.error("a value is used as a type that shares no value with its own type");
                 }
                 Some(match e {
                     Expr::Convert(..) => model.kind_of_type(*to),
@@ -108,11 +108,11 @@ impl Validator<'_> {
                 Some(model.kind_of_type(table.result))
             }
             Expr::Not(a) => {
-                self.expect(a, Kind::Bool, "what `not` negates");
+                self.expect(a, Kind::Bool, "the operand of `not`");
                 Some(Kind::Bool)
             }
             Expr::Negate(a) => {
-                self.expect(a, Kind::Int, "what a minus negates");
+                self.expect(a, Kind::Int, "the operand of the minus sign");
                 Some(Kind::Int)
             }
             Expr::Binary(op, a, b) => self.binary(*op, a, b),

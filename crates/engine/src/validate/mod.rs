@@ -212,9 +212,9 @@ impl Validator<'_> {
         self.place = "quiescent".into();
         match &model.quiescent {
             Some(e) => self.expect(e, Kind::Bool, "it"),
-            None if model.deadlock == Deadlock::ExceptQuiescent => self.error(
-                "deadlock is excepted where the model is quiescent, but it does not say when it is",
-            ),
+            None if model.deadlock == Deadlock::ExceptQuiescent => {
+                self.error("deadlock is excepted in quiescent states, but the model declares none")
+            }
             None => {}
         }
     }
@@ -243,7 +243,7 @@ impl Validator<'_> {
         let instances = self.combinations(parameters);
         if instances > MAX_CLAIMS {
             self.error(format!(
-                "its parameters make {instances} instances; the most is {MAX_CLAIMS}"
+                "its parameters make {instances} instances; the maximum is {MAX_CLAIMS}"
             ));
         }
     }
@@ -253,7 +253,7 @@ impl Validator<'_> {
         let all = before.saturating_add(self.combinations(parameters));
         if all > MAX_INSTANCES && *before <= MAX_INSTANCES {
             self.error(format!(
-                "with the values of its parameters there are {all} rules or start states; the most is {MAX_INSTANCES}"
+                "with the values of its parameters there are {all} rules or start states; the maximum is {MAX_INSTANCES}"
             ));
         }
         *before = all;

@@ -139,7 +139,7 @@ impl Validator<'_> {
     /// Checks a value of a note.
     pub(super) fn told(&mut self, value: &Expr) {
         if let Some(Kind::Aggregate(_)) = self.expr(value) {
-            self.error("a note can tell only simple values");
+            self.error("a note can contain only simple values");
         }
     }
 

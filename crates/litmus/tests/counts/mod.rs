@@ -47,7 +47,7 @@ const fn fault(
     }
 }
 
-const ENDS: &str = "it ends with";
+const ENDS: &str = "its outcome is";
 const STUCK: &str = "lock: its threads";
 
 const FAULTS: &[Fault] = &[
@@ -291,7 +291,7 @@ const FAULTS: &[Fault] = &[
             ("Write  | defer, send Inv to owner,", "Write  | defer, send Ack, send Inv to owner,"),
             ("write deferred, send Ack to wants,", "write deferred,"),
         ],
-        "a write ends that the home has not performed",
+        "a write completes although the home has not performed it",
     ),
     fault(
         MP,
@@ -391,7 +391,10 @@ fn guarantee_programs_refute_every_counting_fault() {
 fn a_release_waits_for_all_acknowledgements() {
     let bit = read(include_str!("verdicts/g01_onebit.coh"));
     let found = refuted(&bit, &bursts(Model::Rc, 2)).expect("a program");
-    assert!(found.starts_with("WxWyLz+AzRxRy: it ends with"), "{found}");
+    assert!(
+        found.starts_with("WxWyLz+AzRxRy: its outcome is"),
+        "{found}"
+    );
     assert_eq!(refuted(&bit, &classic(&bit, 3)), None);
     let counter = read(include_str!("verdicts/g01ref.coh"));
     assert_eq!(refuted(&counter, &bursts(Model::Rc, 3)), None);
@@ -429,7 +432,7 @@ fn livelock_violates_a_guarantee() {
             } => {
                 assert_eq!(
                     what,
-                    "livelock: its threads run for ever, and no outcome is reachable"
+                    "livelock: its threads run forever, and no outcome is reachable"
                 );
                 assert!(path.is_some(), "{program}");
             }

@@ -80,7 +80,7 @@ impl<'t> Lower<'t, '_> {
                         Self::simple(M::IsUndefined(place), Kind::Bool, e.span)
                     }
                     _ => {
-                        self.error(a.span, "`isundefined` asks for a variable of a simple type")
+                        self.error(a.span, "`isundefined` needs a variable of a simple type")
                             .label("this is none");
                         None
                     }
@@ -273,7 +273,7 @@ impl<'t> Lower<'t, '_> {
                         index.span,
                         "a multiset's elements have no order, so no index",
                     )
-                    .label("only the name of a slot may stand here")
+                    .label("only the name of a slot is allowed here")
                     .note("`choose`, `multisetcount` and `multisetremovepred` give names to slots");
                     return None;
                 }
@@ -291,7 +291,7 @@ impl<'t> Lower<'t, '_> {
 
     fn unary(&mut self, op: Unary, a: &Expr<'t>, span: Span) -> Option<Typed> {
         if op == Unary::Not {
-            let a = self.boolean(a, "what `!` negates")?;
+            let a = self.boolean(a, "the operand of `!`")?;
             return Self::simple(M::Not(Box::new(a)), Kind::Bool, span);
         }
         let a = self.integer(a, "an operand")?;
@@ -359,7 +359,7 @@ impl<'t> Lower<'t, '_> {
                     let (from, to) = (self.kind_name(typed.kind), self.kind_name(kind));
                     self.error(typed.span, format!("{what} must be {to}, not {from}"))
                         .label(format!("this is {from}"))
-                        .note("scalarsets of equal size are different types, for their values have nothing in common");
+                        .note("scalarsets of equal size are different types: their values have nothing in common");
                     return None;
                 }
             }
@@ -596,7 +596,7 @@ impl<'t> Lower<'t, '_> {
                 ),
             };
             self.sink.warning(span, what).note(
-                "each state may take as many looks; a smaller type mostly shows the same faults",
+                "each state may need as many evaluations; a smaller type usually shows the same faults",
             );
         }
     }

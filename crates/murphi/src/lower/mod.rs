@@ -180,7 +180,7 @@ impl<'t> Lower<'t, '_> {
         };
         if !self.sink.failed() {
             if items.is_empty() {
-                self.sink.error(end, "the text is empty");
+                self.sink.error(end, "the file is empty");
             }
             let lacks = match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
                 (true, _) => Some("start state"),
@@ -225,10 +225,9 @@ impl<'t> Lower<'t, '_> {
             let because = |what| format!("{what}: {}", finding.why);
             let (span, message) = match finding.place {
                 AsymmetricUse::Loop(id) => (bound(id), because("the order of this loop matters")),
-                AsymmetricUse::Claim(id) => (
-                    bound(id),
-                    because("the order in which this looks at values matters"),
-                ),
+                AsymmetricUse::Claim(id) => {
+                    (bound(id), because("the order of evaluation matters here"))
+                }
                 AsymmetricUse::Slot(id) => (bound(id), because("the number of this slot matters")),
                 AsymmetricUse::Clear(line) => (
                     self.clears.get(&line).copied(),
@@ -239,7 +238,7 @@ impl<'t> Lower<'t, '_> {
             self.sink
                 .warning(span.unwrap_or_default(), message)
                 .note(format!(
-                    "values of a scalarset have no order; symmetry of {names} is not made use of"
+                    "values of a scalarset have no order; symmetry of {names} is not used"
                 ));
         }
     }

@@ -152,7 +152,7 @@ impl<'t> Lower<'t, '_> {
         let otherwise = self.scoped_block(otherwise);
         let subject = subject?;
         if let Kind::Aggregate(_) = subject.kind {
-            self.error(subject.span, "`switch` asks for a simple value");
+            self.error(subject.span, "`switch` needs a simple value");
             return None;
         }
         Some(S::Switch(subject.expr, lowered?, otherwise))
@@ -215,7 +215,7 @@ impl<'t> Lower<'t, '_> {
         let kind = subject.kind;
         let (_, value) = self.unify(subject, typed, value.span)?;
         if value.kind != kind {
-            self.error(value.span, "the union must be what `switch` asks for");
+            self.error(value.span, "the union must be the subject of `switch`");
             return None;
         }
         Some(value.expr)
@@ -335,7 +335,7 @@ impl<'t> Lower<'t, '_> {
             }
             (Some(e), Some(Some(ty))) => {
                 let typed = self.expr(e)?;
-                let value = self.coerce(typed, ty, "what is returned")?;
+                let value = self.coerce(typed, ty, "the returned value")?;
                 Some(vec![S::Return(Some(value))])
             }
             (Some(e), place) => {
@@ -344,7 +344,7 @@ impl<'t> Lower<'t, '_> {
                     None => "a rule returns no value",
                     Some(_) => "a procedure returns no value",
                 };
-                self.error(e.span, what).label("for whom is it?");
+                self.error(e.span, what).label("no caller takes this value");
                 None
             }
         }

@@ -100,7 +100,7 @@ impl<'t> Lower<'t, '_> {
             let id = id?;
             match self.model.ty(id) {
                 Type::Enum(_) | Type::Scalarset(_) if flat.contains(&id) => {
-                    self.error(member.span, "a member of this union stands twice");
+                    self.error(member.span, "a member of this union occurs twice");
                     return None;
                 }
                 Type::Enum(_) | Type::Scalarset(_) => flat.push(id),
@@ -149,7 +149,7 @@ impl<'t> Lower<'t, '_> {
             let ty = self.type_expr(ty);
             for name in names {
                 if fields.iter().any(|f| f.0 == name.text) {
-                    let message = format!("the field `{}` stands twice", name.text);
+                    let message = format!("the field `{}` occurs twice", name.text);
                     self.error(name.span, message);
                     whole = false;
                 }

@@ -102,12 +102,12 @@ impl<'t, 's> Parser<'t, 's> {
         match self.token() {
             Token::End => self
                 .sink
-                .error(span, format!("the text ends where {what} is expected")),
+                .error(span, format!("the file ends where {what} is expected")),
             _ => {
                 let found = self.words(span);
                 let found: String = found.chars().take(40).collect();
                 self.sink
-                    .error(span, format!("`{found}` stands where {what} is expected"))
+                    .error(span, format!("`{found}` found where {what} is expected"))
             }
         }
         .label(format!("expected {what}"));
@@ -166,9 +166,9 @@ impl<'t, 's> Parser<'t, 's> {
                 self.sink
                     .error(
                         span,
-                        format!("`{}` stands where {what} is expected", self.words(span)),
+                        format!("`{}` found where {what} is expected", self.words(span)),
                     )
-                    .label(format!("`{}` is a word of the language", key.word()));
+                    .label(format!("`{}` is a keyword", key.word()));
                 return Err(Reported);
             }
             return Err(self.expected(what));
@@ -184,7 +184,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.sink.error(
                     span,
                     format!(
-                        "`{text}` stands where {what} is expected; it is a word of this dialect"
+                        "`{text}` found where {what} is expected; it is a keyword of this dialect"
                     ),
                 );
             }
@@ -193,10 +193,8 @@ impl<'t, 's> Parser<'t, 's> {
             if kept.into_iter().any(|w| w.eq_ignore_ascii_case(text))
                 && !text.eq_ignore_ascii_case("undefined")
             {
-                self.sink.error(
-                    span,
-                    format!("`{text}` is a word that CMurphi keeps for itself"),
-                );
+                self.sink
+                    .error(span, format!("`{text}` is a reserved word of CMurphi"));
             }
         }
         Ok(Name { text, span })
@@ -263,7 +261,7 @@ impl<'t, 's> Parser<'t, 's> {
                 let what = ["declarations", "functions", "rules"];
                 self.sink
                     .error(start, format!("{} behind {}", what[this], what[section]))
-                    .note("in CMurphi all declarations stand before all functions, and these before all rules");
+                    .note("in CMurphi all declarations come before all functions, and all functions before all rules");
             }
             section = section.max(this);
         }
@@ -673,7 +671,7 @@ impl<'t, 's> Parser<'t, 's> {
         if !guarded && !marked && self.dialect != Dialect::Any {
             self.sink
                 .error(begin, "a rule without a guard needs `begin`")
-                .note("neither CMurphi nor Rumur can tell its first statement from a guard");
+                .note("neither CMurphi nor Rumur can distinguish its first statement from a guard");
         }
         let body = self.block()?;
         self.end(&[Key::EndRule])?;
@@ -751,7 +749,7 @@ impl<'t, 's> Parser<'t, 's> {
             self.require_dialect(
                 Dialect::Rumur,
                 title_at,
-                "message in front of what is asserted",
+                "message before the asserted condition",
             );
         }
         let claim = self.expr()?;

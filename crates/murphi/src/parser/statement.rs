@@ -131,7 +131,10 @@ impl<'t> Parser<'t, '_> {
             }
             Key::Liveness => {
                 self.sink
-                    .error(start, "`liveness` is said of all states, not within a rule")
+                    .error(
+                        start,
+                        "`liveness` is a property of all states, not a statement",
+                    )
                     .note("put it beside the rules");
                 self.next();
                 Err(Reported)

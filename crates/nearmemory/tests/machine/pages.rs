@@ -57,7 +57,7 @@ fn tlb_misses_cost_a_walk_and_drop_prefetches() {
         "{roomy} {fast}"
     );
     let hinted =
-        |settings: &[(&str, &str)]| ran(&program, 1, settings).counter("host: lines by hints");
+        |settings: &[(&str, &str)]| ran(&program, 1, settings).counter("host: lines prefetched");
     assert_eq!(hinted(&[small]), 1);
     assert_eq!(hinted(&[("host.llc", "1MiB")]), PAGES);
 }

@@ -72,7 +72,7 @@ fn violation_stops_one_program_and_reports_its_position() {
             "state 5 status -1 cause {cause} value {told:#x} word 42 far 0\nagain 0 state 3 status 9\n"
         );
         assert_eq!(ran.text, said, "{what}");
-        assert_eq!(ran.counter("mcc 0: requests of the host held"), 1);
+        assert_eq!(ran.counter("mcc 0: requests of the host stalled"), 1);
     }
     // Permitted accesses succeed.
     let ran = run(&platform, &host, "8", &[("stray", &stray)], None);
@@ -101,7 +101,7 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         panic!("{:?} {}", ran.happened, ran.text);
     };
     assert!(
-        reason.contains("wants far memory here that it is not given"),
+        reason.contains("requests far memory here that is not granted"),
         "{reason}"
     );
     assert_eq!(ran.text, "error -4\n");
@@ -121,7 +121,7 @@ fn locks_hold_host_requests_under_evictions() {
         assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
         assert_eq!(ran.text, "all is right\n");
         // 200 write-backs and 200 reads, twice.
-        assert!(ran.counter("mcc 0: requests of the host held") >= 800);
+        assert!(ran.counter("mcc 0: requests of the host stalled") >= 800);
     }
 }
 

@@ -57,7 +57,7 @@ where
                 else {
                     let (name, what) = (&self.of.name, operation.name());
                     return Err(format!(
-                        "{name} asks for a {what} of line {line}, which there is not"
+                        "{name} asks for a {what} of line {line}, which does not exist"
                     ));
                 };
                 self.state.outstanding_operations.insert(line, false);
@@ -212,7 +212,7 @@ where
         }
         if place.memory != place.last {
             return Err(format!(
-                "{} changes line {line} from old bytes",
+                "{} changes line {line} from stale data",
                 self.of.name
             ));
         }

@@ -122,7 +122,7 @@ where
         copy: Option<Words>,
     ) -> Result<(u64, Words), Violation> {
         let Some(words) = copy else {
-            return Err(format!("thread {thread} has no bytes of line {line}"));
+            return Err(format!("thread {thread} has no data of line {line}"));
         };
         let last = &self.state.lines[line as usize].last;
         if words != *last {
@@ -174,7 +174,7 @@ where
             if let Some(own) = self.specified_access(step) {
                 let name = own.name();
                 return Err(format!(
-                    "thread {thread}: the text has an access `{name}` of its own, which only simulations make"
+                    "thread {thread}: the specification has a custom access `{name}`, which only simulations support"
                 ));
             }
             let running = &mut self.state.threads[thread];
@@ -220,7 +220,7 @@ where
             }
         }
         Err(format!(
-            "thread {thread} makes {MOST_STEPS} steps that access nothing"
+            "thread {thread} makes {MOST_STEPS} steps without an access"
         ))
     }
 
@@ -369,7 +369,7 @@ where
             (its && access.0 == line).then_some(number)
         };
         let found = self.state.threads.iter().enumerate().find_map(of);
-        found.ok_or_else(|| format!("nobody waits for line {line}"))
+        found.ok_or_else(|| format!("no thread waits for line {line}"))
     }
 
     pub(super) fn check_right(
@@ -476,7 +476,7 @@ where
         let of = self.transition.of;
         let (line, remote) = (self.line, self.remote);
         if sending.to != Receiver::Home {
-            return Err("caches that send to each other are not explored here".into());
+            return Err("caches that send messages to each other cannot be explored".into());
         }
         let words = match sending.bytes {
             Bytes::None => None,
@@ -525,7 +525,7 @@ where
         let states = &self.transition.of.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(format!(
-            "`every {from} becomes {to}` changes all lines, and is not explored here"
+            "`every {from} becomes {to}` changes all lines, and cannot be explored"
         ))
     }
 }

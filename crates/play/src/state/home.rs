@@ -231,7 +231,7 @@ where
         let place = &self.state.lines[line as usize];
         if place.memory != place.last {
             return Err(format!(
-                "line {line} is given to {}, but memory is old",
+                "line {line} is given to {}, but memory is stale",
                 self.of.name
             ));
         }

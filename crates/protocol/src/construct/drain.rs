@@ -147,7 +147,7 @@ pub fn drain(
         let sequence = product.draw(cycle.iter().map(|(_, label)| label));
         Note {
             text: format!(
-                "a forward may be sent again in a loop (in {} of the home's transitions); fairness is assumed: a message is not overtaken for ever",
+                "assumes fairness: the home may resend a forward in a loop (in {} of the home's transitions); the verdict holds if no message is overtaken forever",
                 resends.len()
             ),
             sequence: Some(sequence),
@@ -326,7 +326,7 @@ impl Product<'_, '_> {
             let whole = self.draw(path.iter().copied());
             let from = sequence.steps.len();
             let what = Action::Does {
-                what: "what follows repeats for ever".into(),
+                what: "the following steps repeat forever".into(),
             };
             sequence = whole;
             sequence.steps.insert(
@@ -345,9 +345,9 @@ impl Product<'_, '_> {
             .map(|&setting| self.environment.setting_text(setting))
             .collect();
         let what = if dead_end {
-            "nothing moves any more"
+            "no agent can make progress"
         } else {
-            "messages go round without end"
+            "messages circulate forever"
         };
         let waits = self.waits(&states[at]).join("; ");
         Box::new(Fault {
@@ -357,7 +357,7 @@ impl Product<'_, '_> {
                 FaultKind::Livelock
             },
             text: format!(
-                "{what} with {}: {waits}; {stuck} of {} cannot come to rest",
+                "{what} in {}: {waits}; {stuck} of {} cannot become quiescent",
                 settings.join(" and "),
                 cohkit_base::words::counted(states.len() as u64, "state")
             ),
@@ -402,12 +402,12 @@ impl Product<'_, '_> {
                 let name = &protocol.message(message).name;
                 if !self.environment.to_home(message) {
                     waits.push(format!(
-                        "`{agent}` in `{}` leaves `{name}` in its channel",
+                        "`{agent}` in `{}` stalls `{name}` in its channel",
                         state.name
                     ));
                 } else if leaves((Event::Message(message), Some(remote as u16))) {
                     waits.push(format!(
-                        "the home leaves `{name}` of `{agent}` in its channel"
+                        "the home stalls `{name}` of `{agent}` in its channel"
                     ));
                 } else {
                     waits.push(format!("`{name}` of `{agent}` is behind it"));
@@ -420,7 +420,7 @@ impl Product<'_, '_> {
         };
         if let Some(hand) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
-                "the home has `{}` in hand",
+                "the home has `{}` in progress",
                 protocol.message(policy.requests[hand].message).name
             ));
         }
@@ -462,7 +462,7 @@ impl Product<'_, '_> {
                     }
                 }
                 Label::Asks(local) => {
-                    let what = format!("wants {}", locals[*local as usize].name);
+                    let what = format!("requests {}", locals[*local as usize].name);
                     drawing.push(device, Action::Does { what }, true);
                 }
             }

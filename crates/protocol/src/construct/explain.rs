@@ -299,7 +299,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
             }
             (Event::Local(local), _) => self.push(
                 device,
-                does(format!("asks {}", locals[local as usize].name)),
+                does(format!("requests {}", locals[local as usize].name)),
                 true,
             ),
             (Event::Unlock, _) => self.push(device, does("unlocks".into()), true),

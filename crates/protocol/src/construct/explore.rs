@@ -183,7 +183,7 @@ pub fn explore(
             return Err(Box::new(Fault {
                 kind: FaultKind::TooLarge,
                 text: format!("the home has more than {MAX_STATES} states with {remotes} remotes"),
-                remedy: Some("ask for systems with fewer remotes".into()),
+                remedy: Some("use systems with fewer remotes".into()),
                 span: policy.span,
                 explanations: Vec::new(),
             }));
@@ -353,7 +353,7 @@ impl Explorer<'_, '_> {
             }
             KnowledgeError::LostCount(with, without) => {
                 let text = format!(
-                    "the home no longer knows whether a forward is unanswered: {} and {} agree with all it has seen",
+                    "the home no longer knows whether a forward is unanswered: {} and {} are consistent with all messages that it has received",
                     self.knowledge.environment.setting_text(with),
                     self.knowledge.environment.setting_text(without)
                 );
@@ -540,12 +540,12 @@ impl Explorer<'_, '_> {
             return Err(Box::new(Fault {
                 kind: FaultKind::WrongExpectation,
                 text: format!(
-                    "`{}` does not tell the home that the remote has {}: it may be {shown}",
+                    "`{}` does not imply that the remote has {}: it may be {shown}",
                     self.name(message),
                     match expectation.right {
-                        Right::None => "no right",
-                        Right::Read => "at most the right to read",
-                        Right::Write => "any particular right",
+                        Right::None => "no permission",
+                        Right::Read => "at most read permission",
+                        Right::Write => "any particular permission",
                     }
                 ),
                 remedy: None,

@@ -231,7 +231,7 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
             format!("`{name}` carries no line: a grant can be a free choice only when memory has been read for it")
         } else {
             format!(
-                "`{name}` gives the right {gives:?}, not {:?}, by the remote's rules",
+                "`{name}` gives the permission {gives:?}, not {:?}, by the remote's rules",
                 grant.right
             )
         };

@@ -278,10 +278,10 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
             Diagnostic::new(
                 Code::TooLong,
                 at(0, 0),
-                format!("the text has {} bytes", text.len()),
+                format!("the file has {} bytes", text.len()),
             )
             .note(format!(
-                "a protocol text has at most {LONGEST_TEXT} bytes; is this the right file?"
+                "a protocol file has at most {LONGEST_TEXT} bytes; is this the right file?"
             )),
         );
     } else if text.as_bytes().iter().all(plain) {
@@ -294,10 +294,10 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
             Diagnostic::new(
                 Code::NotText,
                 at(place, place + character.len_utf8()),
-                "this is not a text",
+                "this is not a text file",
             )
             .label(format!("the character U+{:04X}", character as u32))
-            .note("a protocol text is UTF-8 without control characters; is this the right file?"),
+            .note("a protocol file is UTF-8 without control characters; is this the right file?"),
         );
     }
     sink.count() == 0

@@ -68,7 +68,7 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Para
     {
         let near = did_you_mean(name, known.iter().copied());
         let known = known.join(", ");
-        let what = format!("the text has no size `{name}`; {near}it has {known}");
+        let what = format!("the file has no size `{name}`; {near}it has {known}");
         return Err(ParameterError::Size(what));
     }
     let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);

@@ -126,8 +126,8 @@ pub(super) fn unrecognised_input(text: &str, tokens: &[(Token, Span)]) -> Option
     let shown: String = shown.chars().take(40).collect();
     let message = format!("expected `protocol NAME`, found `{shown}`");
     let diagnostic = Diagnostic::new(Code::Syntax, first, message)
-        .label("no protocol text begins like this")
-        .note("is this the right file? no line of it begins a block of a protocol text");
+        .label("no protocol file begins like this")
+        .note("is this the right file? no line of it begins a block of a protocol file");
     Some(diagnostic)
 }
 
@@ -311,7 +311,7 @@ impl<'a, 's> Parser<'a, 's> {
             Token::End | Token::Newline => {
                 let end = self.last().end.min(span.start);
                 let found = if token == Token::End {
-                    "the end of the text"
+                    "the end of the file"
                 } else {
                     "the end of the line"
                 };
@@ -421,7 +421,7 @@ impl<'a, 's> Parser<'a, 's> {
                 Diagnostic::new(
                     Code::ReservedName,
                     name.span,
-                    format!("`{}` is a word of the language", name.text),
+                    format!("`{}` is a keyword", name.text),
                 )
                 .label(format!("cannot be {what}")),
             );
@@ -654,7 +654,7 @@ impl<'a, 's> Parser<'a, 's> {
                     if p.eat_keyword(Place::System, "parent any") {
                         return Ok(SystemItem::ParentAny(begin.to(p.last())));
                     }
-                    let what = "what a system has (`remotes`, `lines`, `parent any`, or a kind of remotes)";
+                    let what = "an element of a system (`remotes`, `lines`, `parent any`, or a kind of remotes)";
                     Ok(SystemItem::Has(p.name(what)?, p.number("a number")?))
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)

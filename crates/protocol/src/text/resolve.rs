@@ -209,7 +209,7 @@ fn once<T>(
         None => *place = Some(thing),
         Some(first) => sink.push(
             Diagnostic::new(Code::Duplicate, span(&thing), format!("a second {what}"))
-                .label("may stand once only")
+                .label("may occur only once")
                 .see(span(first), "the first one"),
         ),
     }
@@ -301,9 +301,9 @@ fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
                 Diagnostic::new(
                     Code::MissingBlock,
                     file.end,
-                    format!("the text lacks {}", missing.join(", ")),
+                    format!("the file lacks {}", missing.join(", ")),
                 )
-                .note("every protocol text has these; `docs/language.md` shows them"),
+                .note("every protocol file has these; `docs/language.md` shows them"),
             );
         }
     }
@@ -311,18 +311,18 @@ fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
 
 pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let Some(Item::Use(used)) = file.items.iter().find(|it| matches!(it, Item::Use(_))) {
-        let text = "a text that composes others is no protocol of its own";
+        let text = "a file that composes others is no protocol of its own";
         sink.push(
             Diagnostic::new(Code::Misplaced, used.file.span, text)
-                .label("the protocol is in this text")
-                .note("`cohkit check` takes the text as it is; other commands take the texts that it uses"),
+                .label("the protocol is in this file")
+                .note("`cohkit check` accepts this file; other commands take the protocol files that it uses"),
         );
         return None;
     }
     if file.header.is_none() && file.items.is_empty() && sink.count() == 0 {
         sink.push(
-            Diagnostic::new(Code::Empty, Span::default(), "the text is empty")
-                .note("a protocol text begins with `protocol NAME` and has the blocks `line`, `channels`, `messages`, `remote` and `home`"),
+            Diagnostic::new(Code::Empty, Span::default(), "the file is empty")
+                .note("a protocol file begins with `protocol NAME` and has the blocks `line`, `channels`, `messages`, `remote` and `home`"),
         );
         return None;
     }
@@ -557,10 +557,13 @@ impl<'a> Resolver<'a, '_> {
                 continue;
             }
             if first.right != state.right && first.stable() && state.stable() {
-                let text = format!("`{}` gives another right than in another kind", name.text);
+                let text = format!(
+                    "`{}` gives a different permission in another kind",
+                    name.text
+                );
                 self.sink.push(
                     Diagnostic::new(Code::NotARight, name.span, text)
-                        .label("a right is named by the states that give it")
+                        .label("a permission is named by the states that give it")
                         .see(first.span, "the other one"),
                 );
             }
@@ -591,7 +594,7 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 };
                 if let Some(first) = before.insert(found, other.span) {
-                    let text = format!("`{}` goes before two", other.text);
+                    let text = format!("`{}` already goes before another message", other.text);
                     self.sink.push(
                         Diagnostic::new(Code::Duplicate, other.span, text)
                             .label("may go before one message only")
@@ -604,7 +607,7 @@ impl<'a> Resolver<'a, '_> {
                 let problem = if message == found {
                     Some("a message does not stay behind its own kind")
                 } else if apart(one.from, two.from) || apart(one.to, two.to) {
-                    Some("the two never travel the same way")
+                    Some("the two messages never travel in the same direction")
                 } else {
                     None
                 };
@@ -622,7 +625,7 @@ impl<'a> Resolver<'a, '_> {
                 let text = format!("`{}` stays behind others already", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, name.span, text)
-                        .label("name all that go before it at once"),
+                        .label("list all messages that go before it in one statement"),
                 );
                 continue;
             }
@@ -635,7 +638,7 @@ impl<'a> Resolver<'a, '_> {
                     let text = format!("`{}` has an order already", at.text);
                     self.sink.push(
                         Diagnostic::new(Code::Duplicate, at.span, text)
-                            .label("its channel stands in an `ordered` list"),
+                            .label("its channel is in an `ordered` list"),
                     );
                 }
             }
@@ -729,7 +732,7 @@ impl<'a> Resolver<'a, '_> {
                             name.span,
                             format!("`{}` is ordered twice", name.text),
                         )
-                        .label("a channel stands in one order only")
+                        .label("a channel can be in only one order")
                         .see(first, "ordered here"),
                     ),
                 }
@@ -863,7 +866,7 @@ impl<'a> Resolver<'a, '_> {
             if !self.sent[index] {
                 let help = match (policy, channel.class) {
                     (true, Some(Class::Forward)) => {
-                        "say what it is for with `reach RIGHT with ...`, or remove it"
+                        "state its purpose with `reach STATE with ...`, or remove it"
                     }
                     (true, Some(Class::Grant)) => "grant or answer a request with it, or remove it",
                     _ => "send it in a row, or remove it",
@@ -872,7 +875,7 @@ impl<'a> Resolver<'a, '_> {
                     Diagnostic::new(
                         Code::NeverSent,
                         message.span,
-                        format!("nobody sends `{}`", message.name),
+                        format!("no agent sends `{}`", message.name),
                     )
                     .label("declared here")
                     .note(help),

@@ -301,7 +301,7 @@ fn build_error(output: Output, folder: &Path) -> BuildError {
         .take(12)
         .collect();
     BuildError::Failed(match said.is_empty() {
-        true => format!("Verilator does not say why ({})", output.status),
+        true => format!("Verilator reports no reason ({})", output.status),
         false => said.join("\n"),
     })
 }

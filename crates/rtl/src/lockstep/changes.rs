@@ -70,7 +70,7 @@ impl Changes {
         let mut found = places.filter_map(|(unit, place)| Some((unit, place?)));
         let Some((unit, place)) = found.next() else {
             return Err(format!(
-                "a change of rights of line {} is told, {:#x}, that the home did not learn of",
+                "a permission change of line {} is reported, {:#x}, that the home did not observe",
                 word & ((1 << 36) - 1),
                 word >> 36
             ));
@@ -110,7 +110,7 @@ impl Unit {
         match waited {
             true => Ok(()),
             false => Err(format!(
-                "a change of rights of line {} is not told, from {:?} to {:?}",
+                "a permission change of line {} is not reported, from {:?} to {:?}",
                 change.line, change.before, change.after
             )),
         }

@@ -147,7 +147,7 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     })();
     let (read, taken, burst) = result.map_err(|wrong| bench.failed(wrong))?;
     let parts = parts_of(&read, &taken, &burst);
-    parts.ok_or_else(|| Failed::Tool("a part of the home shows no time of its own".into()))
+    parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
 /// Number of lines that are read back to back from one unit.

@@ -155,14 +155,14 @@ impl Model {
         let what = |error: libloading::Error| {
             let folder = library.parent().unwrap_or(library);
             format!(
-                "the RTL as it was built cannot be loaded: {error}\n  help: remove {}, and it is built anew",
+                "cannot load the built RTL: {error}\n  help: remove {} to rebuild it",
                 folder.display()
             )
         };
         let image = CString::new(image.to_string_lossy().as_bytes())
-            .map_err(|_| "the image's path has a zero in it".to_string())?;
+            .map_err(|_| "the image's path contains a NUL byte".to_string())?;
         let argument =
-            CString::new(argument).map_err(|_| "the argument has a zero in it".to_string())?;
+            CString::new(argument).map_err(|_| "the argument contains a NUL byte".to_string())?;
         // SAFETY: the library is the one that `build` made from sources of this version, whose initialisers do nothing
         // else than those of the C++ library, and whose functions have the types above.
         unsafe {

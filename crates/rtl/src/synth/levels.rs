@@ -165,7 +165,7 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
                 }
                 Visit::Open => {
                     return Err(format!(
-                        "logic goes round in a circle at `{}`",
+                        "combinational loop at `{}`",
                         name(netlist, pin.net)
                     ))
                 }

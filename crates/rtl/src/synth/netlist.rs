@@ -205,7 +205,7 @@ impl Netlist {
                 None => {
                     let primitive = Primitive::named(&cell.kind).ok_or_else(|| {
                         format!(
-                            "`{}` is not a primitive that is known here (cell `{name}` of `{module}`)",
+                            "`{}` is an unknown primitive (cell `{name}` of `{module}`)",
                             cell.kind
                         )
                     })?;

@@ -222,7 +222,7 @@ impl ApplicationMemory {
             let (id, lines) = (outputs.app_ar_id[s], outputs.app_ar_lines[s] as u32 + 1);
             if self.bursts.iter().any(|burst| burst.id == id) {
                 return Err(format!(
-                    "the application reads under the number {id} of a burst that has not ended"
+                    "the application reads under the number {id} of an outstanding burst"
                 ));
             }
             self.bursts.push(Burst {
@@ -321,13 +321,13 @@ impl Verilated {
                 let (beats, bytes) = std::mem::take(&mut slice.outgoing_answer);
                 let line = take_by_number(&mut slice.reads, outputs.passes_r_id[s]);
                 let Some(line) = line.filter(|_| beats == self.beats) else {
-                    return Err("the application answers what was not read".into());
+                    return Err("the application answers a read that is not outstanding".into());
                 };
                 cycle_outputs.push(CycleOutput::Answers { line, bytes });
             }
             if passes & passes::WRITTEN != 0 {
                 let Some(line) = take_by_number(&mut slice.writes, outputs.passes_b_id[s]) else {
-                    return Err("the application accepts what was not written".into());
+                    return Err("the application accepts a write that is not outstanding".into());
                 };
                 cycle_outputs.push(CycleOutput::Accepts { line });
             }

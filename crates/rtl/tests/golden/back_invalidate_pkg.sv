@@ -1,4 +1,4 @@
-// The home of back_invalidate: what its protocol ROM speaks of.
+// The home of back_invalidate: types and constants of its protocol ROM.
 //
 // Generated from back-invalidate.coh by `cohkit rtl emit back-invalidate.coh --out .`, Cohkit 9.9.9; do not edit.
 
@@ -35,7 +35,7 @@ package back_invalidate_pkg;
     I_wSI                               = 5'd27
   } state_e;
 
-  // What a unit handles. Messages to the home come first, with their numbers in headers.
+  // Events of a unit. Messages to the home come first, with their numbers in headers.
   typedef enum logic [4:0] {
     MemRdShared      = 5'd0,
     MemRdOwn         = 5'd1,
@@ -78,7 +78,7 @@ package back_invalidate_pkg;
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
-    home_pkg::right_e  from;         // the most that the remote may do, by what the home knows
+    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
     home_pkg::right_e  to;
     state_e            next;
   } row_t;

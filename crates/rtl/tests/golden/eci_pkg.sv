@@ -1,4 +1,4 @@
-// The home of eci: what its protocol ROM speaks of.
+// The home of eci: types and constants of its protocol ROM.
 //
 // Generated from eci.coh by `cohkit rtl emit eci.coh --out .`, Cohkit 9.9.9; do not edit.
 
@@ -135,7 +135,7 @@ package eci_pkg;
     \I+Upgrade?.lock                             = 7'd127
   } state_e;
 
-  // What a unit handles. Messages to the home come first, with their numbers in headers.
+  // Events of a unit. Messages to the home come first, with their numbers in headers.
   typedef enum logic [4:0] {
     ReadShared            = 5'd0,
     ReadExclusive         = 5'd1,
@@ -184,7 +184,7 @@ package eci_pkg;
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
-    home_pkg::right_e  from;         // the most that the remote may do, by what the home knows
+    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
     home_pkg::right_e  to;
     state_e            next;
   } row_t;

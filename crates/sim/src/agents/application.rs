@@ -150,7 +150,7 @@ impl Ports {
 /// Describes a local operation that the application requires and the protocol's home lacks.
 fn describe_missing_operation(name: &str, operation: Operation, lock: bool) -> String {
     let (operation, lock) = (operation.name(), if lock { " with lock" } else { "" });
-    format!("{name} asks for a {operation}{lock}, which the protocol's home does not have")
+    format!("{name} asks for a {operation}{lock}, which the home of the protocol does not support")
 }
 
 /// Maximum number of lines in one burst.
@@ -190,7 +190,7 @@ impl ApplicationRun {
         }
         if play.rights.is_none() && placement != Placement::Beside {
             return Err(format!(
-                "{name} stands between the home and memory, and the home does not say what it knows of rights"
+                "{name} is placed between the home and memory, but the home does not track permissions"
             ));
         }
         let used = play.scenario.words_used();
@@ -200,12 +200,10 @@ impl ApplicationRun {
             ));
         }
         if play.until.is_none() && !play.scenario.has_end() {
-            return Err(format!(
-                "{name} has no end here, and is given no time after which to end"
-            ));
+            return Err(format!("{name} never ends, and no end time is given"));
         }
         if play.until.is_some_and(|until| until <= play.warm_up) {
-            return Err(format!("{name} would end before it is warm"));
+            return Err(format!("{name} would end before the end of its warm-up"));
         }
         let number = |operation: Operation, lock: bool| {
             let mut locals = home.locals.iter();
@@ -337,13 +335,13 @@ impl ApplicationRun {
         self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
         if self.idle.0 == MOST_WAKES {
             return Some(format!(
-                "{} wakes itself {MOST_WAKES} times in a row and does nothing else",
+                "{} wakes itself {MOST_WAKES} times in a row without any other activity",
                 self.name
             ));
         }
         (now.saturating_sub(self.until) > timeout).then(|| {
             format!(
-                "{} still goes on {} ns after it has been told to stop",
+                "{} still runs {} ns after the request to stop",
                 self.name,
                 (now - self.until) / 1000
             )
@@ -598,7 +596,10 @@ impl Simulation {
             return;
         };
         if behind.hardware && !is_measurement(&action) {
-            let text = format!("{} is in hardware, and acts beside it, too", behind.name);
+            let text = format!(
+                "{} is in hardware, but its software model acts too",
+                behind.name
+            );
             return self.fail(FailureKind::Contract, 0, text);
         }
         if let Err(breach) = behind.contract.action(&action) {
@@ -626,7 +627,10 @@ impl Simulation {
                     return self.fail(FailureKind::Incompatible, line, text);
                 };
                 if line >= self.platform.lines {
-                    let text = format!("{} cleans a line that is its own", behind.name);
+                    let text = format!(
+                        "{} cleans a line outside the memory of the home",
+                        behind.name
+                    );
                     return self.fail(FailureKind::Contract, line, text);
                 }
                 behind.asked.insert(line, (now, false));
@@ -681,7 +685,7 @@ impl Simulation {
             Action::Wake { tag, after } => {
                 let Some(at) = now.checked_add(after).filter(|at| *at < MAX_REQUESTED_TIME) else {
                     let text = format!(
-                        "{} is to be woken after {after} ps, which is never",
+                        "{} requests a wake-up after {after} ps, which is beyond the end of simulated time",
                         behind.name
                     );
                     return self.fail(FailureKind::Contract, 0, text);

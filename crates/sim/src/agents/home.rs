@@ -551,7 +551,7 @@ impl Simulation {
             }
             if dropped && !self.has_outstanding_store(message.from, line) {
                 let name = self.agent_name(message.from);
-                let text = format!("a store that {name} takes for done is not performed");
+                let text = format!("a store that {name} has completed is not performed");
                 self.fail(self.oracle.store_property(), line, text);
             }
         }
@@ -722,7 +722,7 @@ impl Simulation {
                 self.fail(
                     FailureKind::Meaningless,
                     line,
-                    "the home does what only a cache can".into(),
+                    "the home executes an action that only a cache can execute".into(),
                 );
             }
         }

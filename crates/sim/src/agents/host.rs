@@ -58,7 +58,7 @@ impl Simulation {
         let has = self.behind.as_ref().is_some_and(|b| b.host.is_some());
         if !has {
             let name = &self.platform.name;
-            let text = format!("there is no bus of devices, the table `[bus]`, in {name}");
+            let text = format!("no device bus (table `[bus]`) in {name}");
             self.fail(FailureKind::Contract, 0, text);
         }
         self.behind.as_mut()?.host.as_mut()
@@ -137,8 +137,7 @@ impl Simulation {
     /// Starts a read of the CPU's own memory by the application.
     pub(crate) fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
         if first.checked_add(words).is_none() {
-            let text =
-                format!("{words} words from {first} on are more than the CPU's own memory has");
+            let text = format!("{words} words from {first} on exceed the CPU's own memory");
             return self.fail(FailureKind::Contract, 0, text);
         }
         let now = self.now;

@@ -83,7 +83,7 @@ impl Simulation {
         };
         let Some(beyond) = &mut behind.beyond else {
             let text = format!(
-                "{} accesses the host's memory coherently, which is no space of this machine",
+                "{} accesses the host's memory coherently, which is not an address space of this machine",
                 behind.name()
             );
             return self.fail(FailureKind::Incompatible, 0, text);

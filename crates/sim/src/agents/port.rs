@@ -213,7 +213,8 @@ impl Simulation {
         };
         if matches!(request.what, AccessOp::Update(_)) && self.remote.sends_stores {
             let name = &self.remote.controller().name;
-            let text = format!("an atomic access needs the line, and {name} sends its stores away");
+            let text =
+                format!("an atomic access needs the line, and {name} sends its stores to the home");
             return self.fail(FailureKind::Incompatible, part.line, text);
         }
         let core = match request.whose {

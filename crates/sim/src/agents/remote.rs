@@ -382,7 +382,7 @@ impl Simulation {
         if before.right < Right::Write {
             self.data.release(copy);
             let name = self.agent_name(cache);
-            let text = format!("what is below {name} writes its memory, and it may not be written");
+            let text = format!("the level below {name} writes its memory without write permission");
             return self.fail(FailureKind::Inclusion, line, text);
         }
         self.data.release(entry.copy);
@@ -396,7 +396,8 @@ impl Simulation {
             // Without a row, a store in a state with write permission is performed in place.
             Answer::Unexpected => {}
             _ => {
-                let what = "it may write, and has a row for a store which does more";
+                let what =
+                    "it has write permission, but its row for a store does more than perform it";
                 self.report_unsupported(cache, line, entry.configuration, what);
             }
         }
@@ -447,12 +448,7 @@ impl Simulation {
             }
         }
         let configuration = entry.configuration;
-        self.report_unsupported(
-            cache,
-            line,
-            configuration,
-            "an access is tried again for ever",
-        );
+        self.report_unsupported(cache, line, configuration, "an access is retried forever");
         Attempt::Skipped
     }
 
@@ -844,13 +840,15 @@ impl Simulation {
                 }
                 Act::Done => self.done(cache, line, entry, &mut brought, transition),
                 Act::Every { from, to } => self.every.push((from, to)),
-                _ => self.report_unsupported(cache, line, entry.configuration, "an act of a home"),
+                _ => {
+                    self.report_unsupported(cache, line, entry.configuration, "an action of a home")
+                }
             }
         }
         let written = entry.first != NONE && self.accesses[entry.first].performed;
         if transition.gives_up && written && self.oracle.level > Level::Off {
             let name = self.agent_name(cache);
-            let text = format!("a store of {name} is given up that the home has performed");
+            let text = format!("a store of {name} is cancelled although the home has performed it");
             self.fail(self.oracle.store_property(), line, text);
         }
         if let (Some(copy), true) = (brought, entry.first != NONE) {
@@ -931,14 +929,14 @@ impl Simulation {
                         cache,
                         line,
                         entry.configuration,
-                        "`done` without what an atomic access found",
+                        "`done` without the old value of an atomic access",
                     ),
                     _ => {}
                 }
             }
             (CompletionEffect::Ends(Ending::Sent), _) => {
                 let text = format!(
-                    "{} ends a write that the home has not performed",
+                    "{} completes a write that the home has not performed",
                     self.agent_name(cache)
                 );
                 self.fail(self.oracle.store_property(), line, text);
@@ -950,7 +948,7 @@ impl Simulation {
                     self.check_load(&access, copy);
                 } else if self.data.version(copy) < access.since {
                     let (name, since) = (self.agent_name(cache), access.since);
-                    let text = format!("{name} ends a read with what was old before write {since}, after which it began");
+                    let text = format!("{name} completes a read with data that were stale before write {since}, although the read started later");
                     self.fail(FailureKind::DataValue, line, text);
                 }
                 if access.purpose == Purpose::Port {
@@ -973,7 +971,7 @@ impl Simulation {
                     None => entry.copy = written,
                 }
             }
-            _ => self.report_unsupported(cache, line, entry.configuration, "`done` without bytes"),
+            _ => self.report_unsupported(cache, line, entry.configuration, "`done` without data"),
         }
         entry.first = access.next;
         self.finish(index, false, true);

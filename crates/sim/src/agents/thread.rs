@@ -76,7 +76,7 @@ impl Simulation {
                         .checked_add(time)
                         .filter(|after| *after < MAX_REQUESTED_TIME)
                     else {
-                        let text = format!("thread {core} works for {time} ps, which never ends");
+                        let text = format!("thread {core} works for {time} ps, which is beyond the end of simulated time");
                         return self.fail(FailureKind::Contract, 0, text);
                     };
                     at = after;
@@ -163,7 +163,7 @@ impl Simulation {
                 }
             }
         }
-        let text = format!("thread {core} makes {MOST_STEPS} steps that access nothing");
+        let text = format!("thread {core} makes {MOST_STEPS} steps without an access");
         self.fail(FailureKind::Contract, 0, text);
     }
 

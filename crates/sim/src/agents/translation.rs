@@ -187,12 +187,12 @@ impl Translations {
             return Ok(None);
         };
         if used.next().is_some() {
-            return Err("the addresses of one kind of agents only can be virtual".into());
+            return Err("only one kind of agents can use virtual addresses".into());
         }
         let in_page = of.page.value / u64::from(line_bytes);
         if !in_page.is_power_of_two() {
             return Err(format!(
-                "pages are powers of two of lines, and lines have {line_bytes} bytes"
+                "a page must be a power of two of lines; a line has {line_bytes} bytes"
             ));
         }
         let device = |_| Device {
@@ -499,7 +499,7 @@ impl Simulation {
         let number = usize::from(core);
         let step = behind.played.refused(number, why);
         let (Some(running), Some(step)) = (behind.threads.get_mut(number), step) else {
-            let text = format!("thread {core} {why} ({what}), and does not go on without that");
+            let text = format!("thread {core} {why} ({what}), and does not handle the page fault");
             return self.fail(FailureKind::Refused, line, text);
         };
         running.set_step_after_refusal(step);
@@ -530,9 +530,8 @@ impl Simulation {
         }
         if generation != there {
             let name = self.agent_name(cache);
-            let text = format!(
-                "{name} has made an access to page {page} under a translation that had been taken back"
-            );
+            let text =
+                format!("{name} has made an access to page {page} under a revoked translation");
             self.fail(FailureKind::Translation, line, text);
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn check_bidirectional(framing: Framing) -> Result<(), String> {
         Framing::CxlCache68 => "CXL.cache, whose home is the host",
     };
     Err(format!(
-        "links of {} carry {one}, and not the other direction beside it: `link.layer` of both directions is eci, ccix or none",
+        "links of {} carry {one}, but not both directions: `link.layer` of both directions is eci, ccix or none",
         framing.name()
     ))
 }
@@ -103,7 +103,7 @@ pub(crate) fn ways(
     if let Some(channel) = protocol.channels.iter().find(unclassed) {
         let (name, framing) = (&channel.name, framing.name());
         return Err(format!(
-            "channel `{name}` has no class, by which links of {framing} tell requests from answers: `{name} as request`, or what it is"
+            "channel `{name}` has no class, but links of {framing} need it to distinguish requests from responses: declare `{name} as request`, or as another class"
         ));
     }
     let way = |id: MessageId| {
@@ -138,7 +138,7 @@ pub(crate) fn ways(
         if let Some((id, _)) = snoops {
             let name = &protocol.message(id).name;
             return Err(format!(
-                "{name} is of back-invalidation, which links of cxl-68 do not carry; those of cxl-256 do"
+                "{name} is a back-invalidate message, which cxl-68 links do not carry; use cxl-256"
             ));
         }
     }
@@ -218,7 +218,7 @@ fn keep_order(
         if of_cxl(framing) && way.circuits != circuits {
             let (one, other) = (&protocol.message(*leads).name, &protocol.message(*id).name);
             return Err(format!(
-                "{one} and {other} keep an order, and are of two classes of {}, between which there is none",
+                "{one} and {other} are ordered, but belong to two classes of {}, which are unordered",
                 framing.name()
             ));
         }

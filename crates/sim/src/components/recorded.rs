@@ -163,11 +163,11 @@ impl Display for ReadError {
                 ..
             } => write!(to, "line {number}, column {}: {what}", place.start + 1),
             ReadError::Record { number, what } => write!(to, "record {number}: {what}"),
-            ReadError::Empty => write!(to, "there is no access in it"),
+            ReadError::Empty => write!(to, "it contains no access"),
             ReadError::Packed(packer, unpacks) => {
                 write!(
                     to,
-                    "it is packed by {packer}; unpack it by `{unpacks}`, or pack it by gzip"
+                    "it is compressed by {packer}; decompress it with `{unpacks}`, or compress it with gzip"
                 )
             }
         }
@@ -204,7 +204,7 @@ fn of_gzip(wrong: ReadError) -> ReadError {
     match wrong {
         ReadError::Io(error) => ReadError::Io(io::Error::new(
             error.kind(),
-            format!("what gzip packed is cut off or damaged, or something follows it: {error}"),
+            format!("the gzip data are truncated or damaged, or followed by other data: {error}"),
         )),
         wrong => wrong,
     }
@@ -284,9 +284,9 @@ impl Reader {
                 let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
                 let what = match self.of.format {
                     Format::Cohkit => {
-                        "this is no text; a binary trace begins with `COHKTRC1`".into()
+                        "this is not text; a binary trace begins with `COHKTRC1`".into()
                     }
-                    format => name_foreign_format(format, "this is no text"),
+                    format => name_foreign_format(format, "this is not text"),
                 };
                 return Err(wrong(&shown, (0..0, what)));
             };
@@ -331,7 +331,7 @@ impl Reader {
             ));
         };
         let address = number(field).ok_or_else(|| {
-            let what = format!("`{field}` is no address; one is written like 0x1f80 or 8064");
+            let what = format!("`{field}` is no address; write it like 0x1f80 or 8064");
             (place(field), what)
         })?;
         let (line, word) = self.place(address).map_err(|what| (place(field), what))?;
@@ -340,7 +340,7 @@ impl Reader {
             Some(field) => gap(field).map_err(|what| (place(field), what))?,
         };
         if let Some(more) = fields.next() {
-            let what = "expected the end of the line; one has a core, an access, an address and a time since the access before";
+            let what = "expected the end of the line after core, access, address and time since the previous access";
             return Err((place(more), what.into()));
         }
         let access = ACCESSES[kind];
@@ -367,7 +367,7 @@ impl Reader {
         let mut gap = 0;
         if let Some(time) = accesses.time {
             let since = time.checked_sub(self.time.unwrap_or(time));
-            let since = since.ok_or("it begins before the access above it")?;
+            let since = since.ok_or("it begins before the previous access")?;
             // A gap beyond the simulator's maximum is shortened to the maximum.
             gap = u32::try_from(since).unwrap_or(u32::MAX);
             self.time = Some(time);
@@ -376,7 +376,7 @@ impl Reader {
         let mut added = 0;
         for access in &accesses.all[..accesses.count] {
             let last = access.address.checked_add(access.size.max(1) - 1);
-            let last = last.ok_or("it reaches beyond the last address")?;
+            let last = last.ok_or("it extends beyond the last address")?;
             let mut at = access.address;
             while at <= last {
                 let (line, word) = self.place(at)?;
@@ -461,7 +461,7 @@ impl Reader {
             )
         })?;
         if zero != 0 {
-            return Err(format!("its last byte is {zero}, and has to be 0"));
+            return Err(format!("its last byte is {zero}, but must be 0"));
         }
         let (line, word) = self.place(address)?;
         let gap = u32::from_le_bytes([g0, g1, g2, g3]);
@@ -485,7 +485,7 @@ impl Reader {
                 let page = *self.pages.entry(address / PAGE).or_insert(next);
                 if (page + 1) * PAGE > memory {
                     return Err(format!(
-                        "{} pages of 4 KiB are accessed before, and the memory has {}",
+                        "{} pages of 4 KiB are already in use, but the memory has only {}",
                         page,
                         shown()
                     ));
@@ -494,7 +494,7 @@ impl Reader {
             }
             false if address >= memory => {
                 return Err(format!(
-                    "address {address:#x} is beyond the memory of {}; a `packed-trace` has its pages one after another",
+                    "address {address:#x} is beyond the memory of {}; the workload `packed-trace` packs pages one after another",
                     shown()
                 ));
             }
@@ -508,7 +508,7 @@ impl Reader {
 /// Adds the tool and its format to an error in a foreign trace.
 fn name_foreign_format(format: Format, what: &str) -> String {
     format!(
-        "{what}: read as a trace of {}, which is like `{}`",
+        "{what}: read as a trace of {}, with accesses like `{}`",
         format.title(),
         format.example()
     )
@@ -545,7 +545,7 @@ fn kind(name: &str) -> Result<usize, String> {
     found.ok_or_else(|| {
         if Access::ALL.iter().any(|&(_, known)| known == name) {
             return format!(
-                "`{name}` is an access of threads, which programs make; a trace has {}",
+                "`{name}` is an access that only threads of programs make; a trace has {}",
                 names()
             );
         }
@@ -565,7 +565,7 @@ fn number(field: &str) -> Option<u64> {
 
 fn gap(field: &str) -> Result<u32, String> {
     let time = units::parse(field, Unit::Picoseconds)
-        .map_err(|what| format!("the time since the access before, `{field}`, {what}"))?;
+        .map_err(|what| format!("the time since the previous access, `{field}`, {what}"))?;
     u32::try_from(time).map_err(|_| {
         let most = units::show(u32::MAX.into(), Unit::Picoseconds);
         format!("at most {most} lie between two accesses, not {field}")

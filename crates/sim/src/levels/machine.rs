@@ -56,7 +56,7 @@ const UPPER_LEVEL_STATISTICS: [&str; 19] = [
 /// Statistic that replaces `prefetches` at the upper level.
 const PREFETCHED_FOR_BELOW: Definition = Definition {
     name: "brought",
-    text: "rights to lines that requests from below have had brought",
+    text: "permissions to lines that the upper level acquired for requests of the lower level",
 };
 
 impl Levels {
@@ -66,7 +66,7 @@ impl Levels {
     /// A sentence that names the invalid value or combination.
     pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Levels, String> {
         let Some(below) = &setup.below else {
-            return Err("there is nothing below the caches of this machine".into());
+            return Err("this machine has only one level of caches".into());
         };
         check(setup)?;
         let caches = setup.platform.remotes;
@@ -81,7 +81,7 @@ impl Levels {
         upper.oracle.above = Some(Paged::new([0; 3]));
         if upper.remote.sends_stores {
             return Err(format!(
-                "caches of {} send their stores to the home, and what is below them writes in their copies",
+                "caches of {} send their stores to the home, but the lower level writes to their copies",
                 setup.protocol.name
             ));
         }
@@ -466,21 +466,21 @@ fn check(setup: &Setup) -> Result<(), String> {
     let caches = u32::from(setup.platform.remotes) * u32::from(below.platform.remotes);
     let most = Platform::MAX_AGENTS.into();
     if !(1..=most).contains(&caches) {
-        let what = "caches before cores, those below all others together";
+        let what = "caches of the lower level, all together";
         return Err(format!("{what}, must be 1 to {most}, not {caches}"));
     }
     if !setup.platform.agents.is_empty() {
-        return Err("where there are two levels, caching agents are of one kind".into());
+        return Err("two levels of caches support one kind of caching agents".into());
     }
     if below.platform.homes() != 1 {
-        let what = "below each cache stands one home";
+        let what = "the lower level needs one home per upper cache";
         return Err(format!("{what}, not {}", below.platform.homes()));
     }
     if below.platform.cores.l1.value > 0 {
-        return Err("cores.l1 must be 0B where the first level is a protocol's own".into());
+        return Err("cores.l1 must be 0B when a protocol specifies the first level".into());
     }
     if setup.clocked.is_some() {
-        return Err("a home in hardware is over no cache and below none".into());
+        return Err("a home in hardware does not support two levels of caches".into());
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ impl Old {
             let left = value == first || writes.iter().any(|&(_, wrote)| wrote == value);
             return match left {
                 true => Ok(()),
-                false => Err(format!("{value} was never written there")),
+                false => Err(format!("{value} was never written to this word")),
             };
         }
         let before = writes.partition_point(|&(write, _)| write <= version);
@@ -103,7 +103,7 @@ impl Old {
         let last = known.entry(word).or_default();
         if *last > write {
             return Err(format!(
-                "it finds write {write} of the line, and its core knows of write {last}"
+                "it returns write {write} of the line, but its core has already observed write {last}"
             ));
         }
         *last = write;

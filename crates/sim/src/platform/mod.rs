@@ -135,7 +135,7 @@ impl Cores {
         if !self.write_buffer.value.is_multiple_of(line) {
             let (line, value) = (size(line), size(self.write_buffer.value));
             return Err(format!(
-                "{kind}cores.write_buffer must be whole lines of {line}, not {value}"
+                "{kind}cores.write_buffer must be a multiple of a line of {line}, not {value}"
             ));
         }
         let sets = self.l1_sets(line_bytes);
@@ -559,7 +559,7 @@ impl Platform {
         if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
             return match is_machine_wide(name) {
                 true => Err(format!(
-                    "`{name}` is of both levels: set it without `{BELOW}`"
+                    "`{name}` applies to both levels: set it without `{BELOW}`"
                 )),
                 false => below.set(name, value),
             };
@@ -567,7 +567,7 @@ impl Platform {
         if let (Some(of), Some(host)) = (name.strip_prefix(HOST), &mut self.host) {
             return match is_machine_wide_in_host(of) {
                 true => Err(format!(
-                    "`{name}` is of the whole machine: set it without `{HOST}`"
+                    "`{name}` applies to the whole machine: set it without `{HOST}`"
                 )),
                 false => host.set(of, value),
             };
@@ -705,16 +705,17 @@ impl Platform {
             if let Some(with) = with(platform) {
                 let name = &platform.name;
                 return Err(format!(
-                    "{name} has {with}, and is no part of a machine of two spaces"
+                    "{name} has {with}, so it cannot be part of a machine with two address spaces"
                 ));
             }
         }
         if !self.agents.is_empty() {
-            let what = "has caching agents of further kinds, and of the device's lines the host alone has copies";
+            let what =
+                "has caching agents of further kinds, but only the host caches the device's lines";
             return Err(format!("{} {what}", self.name));
         }
         if host.agents.is_empty() {
-            let what = "has caching agents of one kind, and both host and device cache lines of the host's memory";
+            let what = "has caching agents of one kind, but both host and device cache lines of the host's memory";
             return Err(format!("{} {what}", host.name));
         }
         Ok(Platform {
@@ -804,9 +805,9 @@ impl Platform {
         for kind in further {
             let Some(agents) = of_kind(&kind.name) else {
                 let (machine, lacks) = (&self.name, &kind.name);
-                let help = format!("`{AGENTS}{lacks}.remotes` says how many");
+                let help = format!("`{AGENTS}{lacks}.remotes` sets their number");
                 return Err(format!(
-                    "{machine} says nothing of agents `{lacks}`, and {}: {help}",
+                    "{machine} does not declare agents `{lacks}`, and {}: {help}",
                     names()
                 ));
             };

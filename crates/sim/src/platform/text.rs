@@ -88,8 +88,8 @@ fn document<T>(
             reader.error(error.span().unwrap_or(end.clone()), message);
         }
         if more > 0 {
-            let more = counted(more as u64, "more mistake");
-            reader.error(end, format!("{more} in the notation of TOML"));
+            let more = counted(more as u64, "more syntax error");
+            reader.error(end, format!("{more} in the TOML file"));
         }
         None
     };
@@ -131,13 +131,13 @@ impl Reader {
         if let ([_, false, true, _], Some(hosts)) = (has, table.get("hosts")) {
             self.error(
                 hosts.span(),
-                "hosts are joined by a switch: `switch` is missing",
+                "`switch` is missing: a switch connects the hosts",
             );
         }
         if let ([_, _, false, true], Some(uplink)) = (has, table.get("uplink")) {
             self.error(
                 uplink.span(),
-                "switches of two levels join hosts: `hosts` is missing",
+                "`hosts` is missing: two levels of switches connect hosts",
             );
         }
         let mut platform = self.level(table, "", has, &mut known)?;
@@ -179,8 +179,8 @@ impl Reader {
             (false, true) => false,
             _ => {
                 let what = match prefix {
-                    "" => "a platform has one of the tables `[dram]` and `[bram]`",
-                    _ => "below its caches a platform has one of the tables `[below.dram]` and `[below.bram]`",
+                    "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`",
+                    _ => "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`",
                 };
                 self.error(self.end.clone(), what);
                 return None;
@@ -252,7 +252,7 @@ impl Reader {
         if let Some(value) = find(table, &name) {
             let framing = match value.get_ref() {
                 DeValue::String(framing) => Framing::named(framing),
-                _ => Err(format!("`{name}` is a text in quotes")),
+                _ => Err(format!("`{name}` must be a string")),
             };
             match framing {
                 Ok(framing) => link.layer = Some(Layer::new(framing)),
@@ -328,7 +328,8 @@ impl Reader {
                 Some(origin.to_string())
             }
             Some((_, span)) => {
-                let message = format!("`{name}.origin` says in words where the value comes from");
+                let message =
+                    format!("`{name}.origin` must be a string that names the source of the value");
                 self.error(span, message);
                 None
             }
@@ -363,7 +364,7 @@ impl Reader {
         if !(lowest..=highest).contains(&number) {
             let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
             let message = format!(
-                "`{name}` is {number}, outside its range {lowest} to {highest}; a range is what is plausible: make it wider if the value is right"
+                "`{name}` is {number}, outside its range {lowest} to {highest}; widen the range of plausible values if the value is correct"
             );
             self.error(range.span(), message);
             return None;
@@ -391,7 +392,7 @@ impl Reader {
             _ => {
                 self.error(
                     value.span(),
-                    format!("`{name}` is a number, with its unit as text"),
+                    format!("`{name}` must be a number, or a string with a unit"),
                 );
                 return None;
             }
@@ -409,7 +410,7 @@ impl Reader {
         match table.get(key).map(|value| (value.get_ref(), value.span())) {
             Some((DeValue::String(text), _)) if !text.is_empty() => Some(text.to_string()),
             Some((_, span)) => {
-                self.error(span, format!("`{key}` is a text in quotes"));
+                self.error(span, format!("`{key}` must be a string"));
                 None
             }
             None => {
@@ -501,17 +502,17 @@ mod tests {
             ("remotes = 1", "", "`remotes` is missing", ""),
             ("remotes = 1", "remotes = 4097", "remotes must be 1 to 4096, not 4097", "4097"),
             ("lines = 268435456", "lines = 0", "lines must be 1 to 2147483647, not 0", "0"),
-            ("name = \"enzian-dc-bram\"", "name = 7", "`name` is a text in quotes", "7"),
+            ("name = \"enzian-dc-bram\"", "name = 7", "`name` must be a string", "7"),
             (&links, "links = 2", "`link.links` is a table: { value = ..., origin = \"...\" }", "2"),
             (&links, &links_as("0"), "link.links must be 1 to 64, not 0", "0"),
-            (&links, &links_as("-1"), "`link.links` is a number of things: `-1` is not a whole number without a unit", "-1"),
-            (&links, &links_as("0x2"), "`link.links` is a number, with its unit as text", "0x2"),
+            (&links, &links_as("-1"), "`link.links` is a count: `-1` is not a whole number without a unit", "-1"),
+            (&links, &links_as("0x2"), "`link.links` must be a number, or a string with a unit", "0x2"),
             (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage`; did you mean `link.links.range`? there are link.links.value, link.links.range, link.links.origin", "rnage"),
-            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4; a range is what is plausible: make it wider if the value is right", "[3, 4]"),
+            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4; widen the range of plausible values if the value is correct", "[3, 4]"),
             (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
             (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
             (&links, "links = { origin = \"x\" }", "`link.links` has no value", "{ origin = \"x\" }"),
-            (&links, "links = { value = 2, origin = \" \" }", "`link.links.origin` says in words where the value comes from", "\" \""),
+            (&links, "links = { value = 2, origin = \" \" }", "`link.links.origin` must be a string that names the source of the value", "\" \""),
             ("value = 8192", "value = 8191", "cache.sets must be a power of two, not 8191", "8191"),
             ("\"3.1ns\"", "3.1", "`bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)", "3.1"),
             ("\"3.1ns\"", "\"3.1 m\"", "`bram.latency` has the unknown unit `m` (units: ps, ns, us, ms, s)", "\"3.1 m\""),
@@ -537,7 +538,7 @@ mod tests {
         }
         let errors = read(&"no toml\n".repeat(90)).unwrap_err();
         let last = errors.last().expect("there are some");
-        assert_eq!(last.message, "85 more mistakes in the notation of TOML");
+        assert_eq!(last.message, "85 more syntax errors in the TOML file");
     }
 
     #[test]
@@ -554,7 +555,7 @@ mod tests {
             ("remotes = 4", "", "`below.remotes` is missing"),
             ("remotes = 4", "remotes = 0", "below.remotes must be 1 to 4096, not 0"),
             ("value = 64,", "value = 63,", "below.cache.sets must be a power of two, not 63"),
-            ("[below.bram]", "[below.barm]", "below its caches a platform has one of the tables `[below.dram]` and `[below.bram]`"),
+            ("[below.bram]", "[below.barm]", "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`"),
         ] {
             assert_eq!(below(from, to)[0], said);
         }
@@ -624,7 +625,7 @@ mod tests {
 
     #[test]
     fn a_text_without_memory_or_with_two_is_refused() {
-        let message = "a platform has one of the tables `[dram]` and `[bram]`";
+        let message = "a platform needs exactly one of the tables `[dram]` and `[bram]`";
         assert_eq!(wrong("[bram]", "[rbam]")[0].0, message);
         assert_eq!(wrong("[home]", "[dram]\n[home]")[0].0, message);
         assert!(read("").unwrap_err().len() > 3);

@@ -60,9 +60,8 @@ pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
 }
 
 fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| {
-        format!("is a number of things: `{text}` is not a whole number without a unit")
-    })
+    text.parse()
+        .map_err(|_| format!("is a count: `{text}` is not a whole number without a unit"))
 }
 
 fn cycles_at(cycles: &str, frequency: &str) -> Result<u64, String> {
@@ -218,7 +217,7 @@ mod tests {
             (
                 "64B",
                 Unit::Count,
-                "is a number of things: `64B` is not a whole number without a unit",
+                "is a count: `64B` is not a whole number without a unit",
             ),
             (
                 "5 at 322MHz",

@@ -81,16 +81,14 @@ impl Simulation {
         let (up, down): (Vec<_>, Vec<_>) =
             (network.up.iter().collect(), network.down.iter().collect());
         let mut all = vec![
-            ResourceKind::working("links from caches", "that of cache")
-                .most(&times(&up, 0, 0), end),
-            ResourceKind::working("links to caches", "that of cache")
-                .most(&times(&down, 0, 1), end),
+            ResourceKind::working("links from caches", "cache").most(&times(&up, 0, 0), end),
+            ResourceKind::working("links to caches", "cache").most(&times(&down, 0, 1), end),
         ];
         let sides = [("links from homes", 0), ("links to homes", 1)];
         for (name, side) in sides {
             let of_homes = network.of_homes(side);
             let times = times(&of_homes, up.len(), side);
-            all.push(ResourceKind::working(name, "that of home").most(&times, end));
+            all.push(ResourceKind::working(name, "home").most(&times, end));
         }
         all.into_iter().flatten().collect()
     }
@@ -114,7 +112,7 @@ impl Simulation {
             ];
             for ((name, slots), which) in slots.into_iter().zip(0..) {
                 let times: Vec<Time> = of.slots.iter().map(|times| times[which]).collect();
-                let used = ResourceKind::held(name, "what is of unit");
+                let used = ResourceKind::held(name, "unit");
                 all.push(used.most(&times, end * slots as f64));
             }
         }
@@ -145,10 +143,7 @@ impl Simulation {
         };
         let end = self.counters.end;
         let contended = of.contended(end);
-        let all = [
-            ("lines that others wait for", "line"),
-            ("ways of caches", "that of cache"),
-        ];
+        let all = [("contended lines", "line"), ("ways of caches", "cache")];
         let of_kind = |(is_line, (name, one)): (bool, (&str, &str))| {
             let its = contended.iter().filter_map(|&(what, time)| match what {
                 Contended::Line(line) => is_line.then_some((u64::from(line), time)),
@@ -228,9 +223,9 @@ impl Simulation {
                 name: of.name.clone(),
                 utilisation: of.utilisation,
                 reason: match of.works {
-                    true => format!("{who} works nearly all the time"),
+                    true => format!("{who} is busy nearly all the time"),
                     false => {
-                        format!("{who} is taken nearly all the time, and nothing works that long")
+                        format!("{who} is occupied nearly all the time, and no other component is as busy")
                     }
                 },
             };
@@ -241,7 +236,7 @@ impl Simulation {
             return Limit {
                 name: "work of cores".into(),
                 utilisation: 1.0 - utilisation,
-                reason: "cores have places for more accesses, and nothing is in use all the time"
+                reason: "cores are below their limit of outstanding accesses, and no component is saturated"
                     .into(),
             };
         }
@@ -257,7 +252,7 @@ impl Simulation {
             },
             utilisation,
             reason: match slow {
-                Some((_, share)) => format!("cores have no place for more accesses, {:.1} % of whose time is this", 100.0 * share),
+                Some((_, share)) => format!("cores are at their limit of outstanding accesses, and this component is {:.1} % of their latency", 100.0 * share),
                 None => "cores are at their limit of outstanding accesses; no single component dominates the latency".into(),
             },
         }
@@ -274,7 +269,7 @@ fn describe_dominant_part(part: Part) -> &'static str {
         Part::Home => "latency of the home",
         Part::Memory => "latency of memory",
         Part::Forward => "latency of forwards",
-        Part::Retry => "conflicts about lines",
-        Part::Other => "what is no part of the machine",
+        Part::Retry => "contention for lines",
+        Part::Other => "threads, applications or devices",
     }
 }

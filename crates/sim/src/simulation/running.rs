@@ -160,9 +160,11 @@ pub fn play_watched(
 fn one_level(setup: &Setup) -> Result<(), RunError> {
     let what = match (&setup.below, &setup.platform.hosts) {
         (None, None) => return Ok(()),
-        (Some(_), _) => "where the time goes is told of one level of caches, and there are two",
+        (Some(_), _) => {
+            "the latency breakdown supports one level of caches, but the machine has two"
+        }
         (None, Some(_)) => {
-            "where the time goes is not told of machines of hosts (`hosts.count`) yet"
+            "the latency breakdown does not support machines with several hosts (`hosts.count`) yet"
         }
     };
     Err(RunError::Setup(what.into()))
@@ -172,7 +174,7 @@ fn one_level(setup: &Setup) -> Result<(), RunError> {
 fn no_host(side: Option<Side>) -> Result<(), RunError> {
     match side {
         Some(Side::Host) => {
-            let what = "there is no space of the host's memory beside this one";
+            let what = "the machine has no second address space for the host's memory";
             Err(RunError::Setup(what.into()))
         }
         _ => Ok(()),
@@ -188,7 +190,7 @@ fn no_host(side: Option<Side>) -> Result<(), RunError> {
 /// [`RunError`].
 pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Sequence), RunError> {
     if setup.below.is_some() {
-        let what = "what happens on a line of two levels is not written as one trace";
+        let what = "traces are not supported for two levels of caches";
         return Err(RunError::Setup(what.into()));
     }
     if setup.host.is_some() {

@@ -111,12 +111,12 @@ impl std::fmt::Display for NoScenario {
         match self {
             NoScenario::Written(name) => write!(
                 f,
-                "the home of `{name}` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy"
+                "the home of `{name}` is hand-written; this application observes the CPU's permissions, so it needs a home constructed from a policy"
             ),
             NoScenario::Home(error) => f.write_str(&sentence(error.clone())),
             NoScenario::NoDevice(name) => write!(
                 f,
-                "engines of a device cache lines as the CPU does, and of `{name}` only the CPU does"
+                "engines of a device need caches, but in `{name}` only the CPU has caches"
             ),
         }
     }
@@ -277,7 +277,9 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
         Platform::MAX_AGENTS.into(),
     )?;
     if remotes == 0 {
-        return Err("there are cores before caching agents of which the machine has none".into());
+        return Err(
+            "cores are given for a kind of caching agents that the machine does not have".into(),
+        );
     }
     within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
     if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
@@ -292,7 +294,7 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     let (homes, there) = (setup.protocol.homes, setup.platform.homes());
     if u64::from(homes) != there {
         return Err(format!(
-            "{name} has {what} and is of {homes} homes, and {machine} has {there}: `home.count` says how many"
+            "{name} has {what} and is of {homes} homes, and {machine} has {there}: set `home.count`"
         ));
     }
     let beside = match (&setup.clocked, &setup.play, &setup.below) {
@@ -313,7 +315,7 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     let mut all = std::iter::once(&setup.workload).chain(&setup.others);
     if !bare || all.any(|of| of.outstanding > 1 || of.prefetch > 0 || of.write_prefetches > 0) {
         return Err(format!(
-            "{name} has {what}; its cores make one access after the other: one outstanding, no hints, `cores.write_buffer` and `cores.l1` of 0B"
+            "{name} has {what}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1` of 0B"
         ));
     }
     Ok(())
@@ -334,7 +336,7 @@ fn check_posted(setup: &Setup) -> Result<(), String> {
         && stores.any(|row| accesses.posts(remote, row))
     {
         return Err(format!(
-            "the caches of {} post stores, which end when they are sent; behind write buffers that is not simulated (`cores.write_buffer` of 0B has none)",
+            "the caches of {} post stores, which complete when they are sent; write buffers are not simulated with them (set `cores.write_buffer` to 0B)",
             setup.protocol.name
         ));
     }
@@ -355,21 +357,21 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     let (with, why) = match setup {
         Setup { below: Some(_), .. } => (
             "two levels of caches",
-            "the caches of both would have to be told when a page is taken back",
+            "page invalidations would have to reach the caches of both levels",
         ),
         Setup {
             clocked: Some(_), ..
         } => (
             "a home in hardware",
-            "walks read their tables from memory, which is the hardware's",
+            "page walks read tables from memory, which the hardware owns",
         ),
         _ if cores.write_buffer.value > 0 => (
             "write buffers",
-            "a store in one would be refused after its core has gone on (`cores.write_buffer` of 0B has none)",
+            "a buffered store could fault after its core has continued (set `cores.write_buffer` to 0B)",
         ),
         _ if cores.l1.value > 0 => (
             "L1s",
-            "accesses are translated before they go to the cache behind them (`cores.l1` of 0B has none)",
+            "translation happens between L1 and cache (set `cores.l1` to 0B)",
         ),
         _ => return Ok(()),
     };
@@ -385,14 +387,14 @@ fn check_spaces(setup: &Setup) -> Result<(), String> {
     let (machine, text) = (&setup.platform.name, &setup.protocol.name);
     match (&setup.platform.host, &setup.host) {
         (Some(_), None) => Err(format!(
-            "{machine} has the host's memory as a space of its own, and `{text}` says nothing of that: a text that composes both directions does"
+            "{machine} has a second address space for the host's memory, but `{text}` does not specify it: use a specification that composes both directions"
         )),
         (None, Some(_)) => Err(format!(
-            "`{text}` is of two spaces, and {machine} of one: two machines make one of two, as `enzian-dc-ddr+enzian-cpu-home`"
+            "`{text}` has two address spaces, but {machine} has one: join two machines, as in `enzian-dc-ddr+enzian-cpu-home`"
         )),
         (None, None) => match &setup.play {
             Some(play) if play.scenario.host_words() > 0 => Err(format!(
-                "{} accesses the host's memory coherently, which is no space of {machine} with `{text}`: `enzian-dc-ddr+enzian-cpu-home` with a text that composes both directions has one",
+                "{} accesses the host's memory coherently, which is not an address space of {machine} with `{text}`: `enzian-dc-ddr+enzian-cpu-home` with a specification that composes both directions has one",
                 play.scenario.begin().application().name()
             )),
             _ => Ok(()),
@@ -411,7 +413,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let device = (setup.play.as_ref()).is_some_and(|play| !play.scenario.threads_only());
     if device && !setup.protocol.guarantee.coherent {
         return Err(format!(
-            "{} has `guarantee none`, and a device application relies on a single writer and on the last value",
+            "{} has `guarantee none`, but a device application relies on single writer and data value",
             setup.protocol.name
         ));
     }
@@ -420,14 +422,14 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let mut links = std::iter::once(&platform.link).chain(others);
     if platform.hosts.is_some() && links.any(|link| link.layer.is_some()) {
         return Err(format!(
-            "{} has hosts with meshes, whose links are pipes that all of a host share: `link.layer` is none there",
+            "{} has hosts with meshes, whose links are shared pipes: set `link.layer` to none",
             platform.name
         ));
     }
     if platform.below.is_some() {
-        let what = "has caches below its caches, and of those";
+        let what = "has two levels of caches, but";
         let (machine, text) = (&platform.name, &setup.protocol.name);
-        return Err(format!("{machine} {what} `{text}` says nothing"));
+        return Err(format!("{machine} {what} `{text}` specifies one"));
     }
     within(
         "remotes",
@@ -451,9 +453,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         _ => None,
     };
     if let (Some(what), homes @ 2..) = (alone, platform.homes()) {
-        return Err(format!(
-            "{what} stands at the one home of a machine, not at {homes}"
-        ));
+        return Err(format!("{what} needs a machine with one home, not {homes}"));
     }
     if setup.clocked.is_some() && platform.all_remotes() != 1 {
         let remotes = platform.all_remotes();

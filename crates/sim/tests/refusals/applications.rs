@@ -417,13 +417,13 @@ fn failed_application_reports_its_refusal() {
     assert_eq!(kind, FailureKind::Refused);
     assert_eq!(
         said,
-        "prober may not write: the page may only be read (word 1536 of the host's memory, address 0x3000, its access 41), and does not go on without that"
+        "prober cannot write: the page is read-only (word 1536 of the host's memory, address 0x3000, its access 41), and does not handle the page fault"
     );
     for (forgoes, other, accesses) in [(2, 0, 41), (1, 1, 42)] {
         let (kind, said) = failure(&probes(0, forgoes, other));
         assert_eq!(kind, FailureKind::Contract);
         let expected = format!(
-            "prober goes on without its access {accesses}, which has not just been refused"
+            "prober cancels its access {accesses}, which has not caused the latest page fault"
         );
         assert_eq!(said, expected);
     }
@@ -451,14 +451,14 @@ fn shipped_applications_report_refused_accesses() {
     let (kind, said) = failure(&machine(Arc::new(gather.clone()), 0, Some(of.clone())));
     assert_eq!(kind, FailureKind::Refused);
     assert!(
-        said.starts_with("gather may not read: the page is not there (word 16 of"),
+        said.starts_with("gather cannot read: the page is not mapped (word 16 of"),
         "{said}"
     );
     let mut setup = machine(Arc::new(gather), 0, None);
     setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
     let (kind, said) = failure(&setup);
     assert_eq!(kind, FailureKind::Refused);
-    let expected = "thread 0 may not write: the page is not there (word ";
+    let expected = "thread 0 cannot write: the page is not mapped (word ";
     assert!(said.starts_with(expected), "{said}");
     assert!(said.contains("of the host's memory, address 0x"), "{said}");
 }

@@ -131,10 +131,11 @@ impl<D: Data> World<D> {
 }
 
 /// Violation: a home writes its memory without write permission.
-pub const WRITE_WITHOUT_PERMISSION: &str = "the home writes memory that is not lent to be written";
+pub const WRITE_WITHOUT_PERMISSION: &str =
+    "the home writes memory without write permission from the outer level";
 /// Violation: a remote has more permission than the home has to its memory.
 pub const EXCEEDS_BACKING_PERMISSION: &str =
-    "a remote has a right to a line that is not lent so far";
+    "a remote has more permission for a line than the outer level grants";
 
 #[cfg(test)]
 mod tests {

@@ -66,11 +66,11 @@ impl<D: Data> World<D> {
                 _ => most < Right::Write,
             };
             if !excludes {
-                let what = "a remote has a right that the lock excludes";
+                let what = "a remote has a permission that the lock excludes";
                 return Err(Violation::new("single writer", what));
             }
             if line.lent > Right::None && !current(&line.memory) {
-                let what = "memory is old while the device holds the lock";
+                let what = "memory is stale while the device holds the lock";
                 return Err(Violation::data_value(what));
             }
         }

@@ -460,7 +460,8 @@ impl<D: Data> Clusters<D> {
     /// Writes the memory of an inner home: the outer cache stores in place.
     fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: D::Copy) -> Result<(), Wrong> {
         if levels.right(self, number, line) < Right::Write {
-            let what = "an inner home writes its memory, which the outer cache may not";
+            let what =
+                "an inner home writes its memory, but its outer cache has no write permission";
             return Err(Violation::new("inclusion", what).into());
         }
         let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
@@ -479,7 +480,7 @@ impl<D: Data> Clusters<D> {
             // Without a row, a store in a state with write permission is performed in place.
             Ok(Outcome::Unexpected) => Ok(()),
             _ => {
-                let what = "an outer cache that may write has a row for a store which does more";
+                let what = "an outer cache with write permission does not perform a store in place";
                 Err(Violation::new("inclusion", what).into())
             }
         }
@@ -574,7 +575,7 @@ pub(super) fn judge(
         .zip(above)
         .any(|(held, outer)| held.most > *outer)
     {
-        let what = "an inner cache has a right that the outer one has not";
+        let what = "an inner cache has more permission than its outer cache";
         return Err(Violation::new("inclusion", what));
     }
     let most = |rights: &mut dyn Iterator<Item = Right>| rights.max().unwrap_or(Right::None);

@@ -886,7 +886,10 @@ impl<D: Data> World<D> {
                 };
                 let room = usize::from(system.room) * usize::from(lines);
                 if self.network.queued(order) >= room {
-                    return Err(Wrong::Exceeded(format!("more than {room} in an order")));
+                    return Err(Wrong::Exceeded(format!(
+                        "more than {} in one ordered channel",
+                        cohkit_base::words::counted(room as u64, "message")
+                    )));
                 }
             }
             None => {
@@ -1018,7 +1021,7 @@ impl<D: Data> World<D> {
         match (answer, busy) {
             (Answer::Taken, Some(_)) => Err(Violation::new(
                 "one local operation at a time",
-                "the home accepts a local operation while it has one",
+                "the home accepts a local operation while another one is in progress",
             )
             .into()),
             (Answer::Taken, None) => Ok(true),

@@ -9,8 +9,8 @@ use cohkit_protocol::protocol::Right;
 /// Purpose of a permission.
 fn permission_purpose(right: Right) -> &'static str {
     match right {
-        Right::Write => "to be written",
-        _ => "to be read",
+        Right::Write => "write permission",
+        _ => "read permission",
     }
 }
 
@@ -66,10 +66,13 @@ impl<D: Data> World<D> {
                 };
                 (line, what)
             }
-            Step::Memory(line) => (line, "memory does what the home asked for".to_string()),
-            Step::Read(line, _) => (line, "the home takes what memory has read".to_string()),
-            Step::Written(line) => (line, "the home hears that memory has written".to_string()),
-            Step::Asks(line, number) => (line, format!("{} is asked for", local(number))),
+            Step::Memory(line) => (line, "memory performs the requested operation".to_string()),
+            Step::Read(line, _) => (line, "the home receives the data from memory".to_string()),
+            Step::Written(line) => (
+                line,
+                "the home receives the completion of the memory write".to_string(),
+            ),
+            Step::Asks(line, number) => (line, format!("{} is requested", local(number))),
             Step::Local(line) => {
                 let asked = self.lines[usize::from(line)].asked;
                 let what = asked.map_or("a local operation", |number| local(number));
@@ -79,14 +82,17 @@ impl<D: Data> World<D> {
             Step::Writes(line) => (line, "the device writes".to_string()),
             Step::Lends(line, right) => (
                 line,
-                format!("memory is lent {}", permission_purpose(right)),
+                format!("the outer level grants {}", permission_purpose(right)),
             ),
-            Step::TakesBack(line, Right::None) => (line, "memory is taken back".to_string()),
+            Step::TakesBack(line, Right::None) => (line, "the permission is revoked".to_string()),
             Step::TakesBack(line, right) => (
                 line,
-                format!("memory is left {}", permission_purpose(right)),
+                format!(
+                    "the permission is downgraded to {}",
+                    permission_purpose(right)
+                ),
             ),
-            Step::OthersWrite(line) => (line, "others write".to_string()),
+            Step::OthersWrite(line) => (line, "another agent writes".to_string()),
         };
         (Some(line), what)
     }

@@ -45,9 +45,11 @@ impl Judge<'_> {
         let locals = &self.home.controller.locals;
         if let Some(asks) = what.strip_prefix("asks for ") {
             let local = locals.iter().position(|local| local.name == asks);
-            let local = local.ok_or_else(|| format!("there is no {asks} to ask for"))?;
+            let local = local.ok_or_else(|| format!("there is no {asks} to request"))?;
             if line.requested_operation.replace(local).is_some() {
-                return Err("the device asks while it asks for something".into());
+                return Err(
+                    "the device requests an operation while another one is outstanding".into(),
+                );
             }
         }
         self.at += 1;
@@ -65,7 +67,7 @@ impl Judge<'_> {
                 Operation::Written
             }
             ("is read" | "is written" | "takes the store" | "takes the partial store", _) => {
-                return Err(format!("memory {what}, and nobody has asked for that"));
+                return Err(format!("memory {what}, but no operation requested it"));
             }
             ("unlocks" | "unlocks a line that it has not locked", _) => {
                 return self.apply_best_row(line, vec![Event::Unlock]);
@@ -78,7 +80,7 @@ impl Judge<'_> {
             (_, operation) if what.starts_with("asks for ") => operation,
             (_, operation) => {
                 let answer = line.answers.iter().position(|answer| answer == what);
-                let answer = answer.ok_or_else(|| format!("nobody does this now: {what}"))?;
+                let answer = answer.ok_or_else(|| format!("no agent can do this now: {what}"))?;
                 line.answers.remove(answer);
                 operation
             }
@@ -113,7 +115,7 @@ impl Judge<'_> {
                 best = Some((result, here(self, line)));
             }
         }
-        let (result, after) = best.ok_or("there is nothing that it could be")?;
+        let (result, after) = best.ok_or("no event of the home matches this step")?;
         go_to(self, line, after);
         result
     }
@@ -131,15 +133,19 @@ impl Judge<'_> {
                     Operation::Written => {}
                     Operation::Write(copy) => line.bytes.memory = copy,
                     Operation::Store(write) => line.bytes.store(write)?,
-                    _ => return Err("memory is done, and was not asked to write".into()),
+                    _ => return Err("memory completes a write that was not requested".into()),
                 }
                 line.operation = Operation::Idle;
             }
-            (Event::MemoryData(_), _) => return Err("memory was not asked to read".into()),
+            (Event::MemoryData(_), _) => {
+                return Err("memory completes a read that was not requested".into())
+            }
             (Event::Local(local), _) => {
                 let local = usize::from(local);
                 if line.accepted.replace(local).is_some() {
-                    return Err("the home takes a local operation while it has one".into());
+                    return Err(
+                        "the home takes a local operation while another one is in progress".into(),
+                    );
                 }
             }
             (Event::Unlock, _) if line.lock.is_none() => {
@@ -178,29 +184,29 @@ impl Judge<'_> {
                 RowEffect::WriteMemory => match (write.take(), brought) {
                     (Some(write), _) => self.home_performs(line, write)?,
                     (None, Some(copy)) => line.bytes.memory = copy,
-                    (None, None) => return Err("memory is written without bytes".into()),
+                    (None, None) => return Err("memory is written without data".into()),
                 },
                 RowEffect::SetAside => {
-                    let write = write.take().ok_or("nothing is there to be set aside")?;
+                    let write = write.take().ok_or("there is no write to defer")?;
                     if line.deferred_write.replace(write).is_some() {
-                        return Err("a write is set aside while another one is".into());
+                        return Err("a write is deferred while another one is deferred".into());
                     }
                 }
                 RowEffect::WriteAside => {
                     let write = line
                         .deferred_write
                         .take()
-                        .ok_or("nothing has been set aside")?;
+                        .ok_or("no write has been deferred")?;
                     self.home_performs(line, write)?;
                 }
                 RowEffect::StartRead => self.starts(line, Operation::Read(None))?,
                 RowEffect::StartWrite => {
-                    let copy = brought.ok_or("memory is written without bytes")?;
+                    let copy = brought.ok_or("memory is written without data")?;
                     self.starts(line, Operation::Write(copy))?;
                 }
                 RowEffect::StartStore { whole } => {
                     let kept = write.take().or(line.deferred_write.take());
-                    let kept = kept.ok_or("memory is written without bytes")?;
+                    let kept = kept.ok_or("memory is written without data")?;
                     self.starts(line, Operation::Store(Write { whole, ..kept }))?;
                 }
                 RowEffect::Acknowledge(local) => self.acknowledges(line, local.into())?,
@@ -211,7 +217,9 @@ impl Judge<'_> {
                     line.answers.push("is unlocked".into());
                     self.tells(None, "is unlocked")?;
                 }
-                RowEffect::Done => return Err("the home ends an access".into()),
+                RowEffect::Done => {
+                    return Err("the home completes an access, which only a remote can".into())
+                }
                 RowEffect::Every { .. } => return Err("the home changes lines of caches".into()),
             }
         }
@@ -228,7 +236,7 @@ impl Judge<'_> {
                 line.operation = operation;
                 Ok(())
             }
-            _ => Err("a memory operation begins while one is under way".into()),
+            _ => Err("a memory operation starts while another one is in progress".into()),
         }
     }
 
@@ -248,7 +256,7 @@ impl Judge<'_> {
         }
         self.tells(None, &what)?;
         if line.bytes.memory != line.bytes.last {
-            return Err(format!("memory is old when the home {what}"));
+            return Err(format!("memory is stale when the home {what}"));
         }
         let most = self.most(line);
         if most > about.ensures {

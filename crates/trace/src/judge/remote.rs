@@ -38,7 +38,7 @@ impl Judge<'_> {
                     },
                 )?;
                 if self.at == from && what.starts_with(PERFORMS) {
-                    return Err(format!("it {what}, which its row does not"));
+                    return Err(format!("it {what}, but its row does not"));
                 }
                 Ok(())
             }
@@ -80,11 +80,11 @@ impl Judge<'_> {
         if self.protocol.guarantee.coherent {
             return line.bytes.read(copy, version_at_start);
         }
-        let copy = copy.ok_or("a read ends without bytes")?;
+        let copy = copy.ok_or("a read completes without bytes")?;
         let known = &mut line.remotes[own].known;
         if self.orders_writes && copy < *known {
             return Err(format!(
-                "a read sees what write {copy} left, and it knows of write {known}"
+                "a read sees the version of write {copy}, but the remote has already seen write {known}"
             ));
         }
         *known = copy.max(*known);
@@ -101,7 +101,7 @@ impl Judge<'_> {
     ) -> Checked<bool> {
         let kind = self.remote.kinds[own].index();
         if self.protocol.kinds[kind].initial == from {
-            return Err("lines change of which nothing was told".into());
+            return Err("lines change that the trace does not report".into());
         }
         let holds = self.protocol.remote.states[to.index()].holds_line;
         let here = self.line;
@@ -186,7 +186,7 @@ impl Judge<'_> {
         copy: Option<Version>,
     ) -> Checked<Option<Version>> {
         let pending_access = line.remotes[own].pending_access.take();
-        let pending_access = pending_access.ok_or("an access ends, and none has begun")?;
+        let pending_access = pending_access.ok_or("an access completes, but none has begun")?;
         if !pending_access.access.writes() {
             self.check_observed_copy(line, own, copy, pending_access.version_at_start)?;
             return Ok(None);
@@ -198,7 +198,7 @@ impl Judge<'_> {
                 *known = made.max(*known);
                 Ok(None)
             }
-            Some(_) => Err("a write ends that the home has not performed".into()),
+            Some(_) => Err("a write completes although the home has not performed it".into()),
             None => {
                 let whole = pending_access.access == Access::WriteLine;
                 let written = line.bytes.write(copy, whole)?;
@@ -247,7 +247,7 @@ impl Judge<'_> {
                 RowEffect::Every { from, to } => {
                     told |= self.move_all_lines((line, &mut after), own, [from, to])?;
                 }
-                other => return Err(format!("a remote does what only a home can: {other:?}")),
+                other => return Err(format!("a remote executes an action of a home: {other:?}")),
             }
         }
         let to = &controller.states[after.state];

@@ -58,7 +58,7 @@ impl Judge<'_> {
         let whole = self.names.message(about, &values);
         match words == whole || words == about.name {
             true => Ok(()),
-            false => Err(format!("{words} is told of, and the message is {whole}")),
+            false => Err(format!("{words} is reported, but the message is {whole}")),
         }
     }
 

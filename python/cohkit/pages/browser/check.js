@@ -76,10 +76,10 @@ function counterexample(entry, example) {
     trace ? `. The path to it takes ${counted(trace.steps.length, "step")} of the model.` : "")];
   for (const sequence of example.sequences || []) made.push(player(sequence, initialOf(entry)));
   made.push(...sentences("Steps", example.steps));
-  if (example.explanation) made.push(...sentences("Who waits for whom", example.explanation.waits));
+  if (example.explanation) made.push(...sentences("Wait-for relations", example.explanation.waits));
   if (trace) {
     // Show the rules if there is no chart.
-    made.push(element("details", { open: !example.sequences?.length }, element("summary", {}, `The same in the model: ${counted(trace.steps.length, "rule")}`),
+    made.push(element("details", { open: !example.sequences?.length }, element("summary", {}, `Trace of the model: ${counted(trace.steps.length, "rule")}`),
       element("ol", { class: "mono" }, trace.steps.map((step) =>
         element("li", {}, step.rule, element("ul", {}, step.changes.map((one) =>
           element("li", { class: "faint" }, `${one.variable}: ${one.from} \u2192 ${one.to}`))))))));

@@ -32,12 +32,12 @@ function explored(view) {
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,
     element("div", { class: "hands" },
-      element("section", { "aria-label": "what can happen next" }, element("h3", {}, "Next"), items.length ? element("ol", { class: "choices" }, items) : element("p", { class: "faint" }, "Undo leads back.")),
-      element("section", { "aria-label": "the system now" }, element("h3", {}, "Now"), ...view.lines.map((line, at) => lineNow(line, view.lines.length > 1 ? `line ${at}` : "")),
+      element("section", { "aria-label": "possible next steps" }, element("h3", {}, "Next"), items.length ? element("ol", { class: "choices" }, items) : element("p", { class: "faint" }, "No further step is possible; use Undo.")),
+      element("section", { "aria-label": "current state of the system" }, element("h3", {}, "Now"), ...view.lines.map((line, at) => lineNow(line, view.lines.length > 1 ? `line ${at}` : "")),
         element("h3", {}, "In flight"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((one) => element("li", {}, one))) : element("p", { class: "faint" }, "No message."),
         element("details", {}, element("summary", {}, `The path here: ${counted(way.length, "step")}`),
           element("ol", { class: "way" }, view.taken.map((words, at) => element("li", {}, element("a", { href: wayTo(way.slice(0, at + 1)) }, words))))))),
-    element("h3", {}, "What has happened"),
+    element("h3", {}, "Executed steps"),
     view.sequence.steps.length ? player(view.sequence, () => null) : element("p", { class: "faint" }, "Nothing yet."),
   ];
 }

@@ -63,7 +63,7 @@ function curves(series, { x: along, y: axis, logarithmic = "", title = "", level
   const points = series.flatMap((one) => one.points);
   const names = series.map((one, number) => element("span", { style: `--of: var(--series-${number % 7})` }, one.name));
   if (points.some((point) => point.published !== null)) names.push(element("span", { style: "--of: var(--ink)" }, "\u00d7 published"));
-  if (levels.length) names.push(element("span", { style: "--of: var(--published)" }, "published, for no particular place"));
+  if (levels.length) names.push(element("span", { style: "--of: var(--published)" }, "published, without a position on the axis"));
   const draw = (wide) => {
     const place = area(wide), { high, left, right, top, bottom } = place;
     const { x, y } = linear(series, levels, logarithmic, place);

@@ -66,7 +66,7 @@ function experimentPage(part) {
     ...part.notes.map((note) => element("p", { class: "faint" }, prose(note))),
     element("div", { class: "figures" }, plots),
     plainTable(...withoutEmpty(["number", "published", "ours", "error", "blind", "blind error", "origin"], rows), { label: "published numbers beside ours" }),
-    unpublished ? element("p", { class: "faint" }, `${counted(unpublished, "number")} without a published one. Published numbers that are kept in a file of their own are joined by `,
+    unpublished ? element("p", { class: "faint" }, `${counted(unpublished, "number")} without a published one. Published numbers from a separate file are added by `,
       element("code", {}, "cohkit reproduce --published FILE.toml"), ".") : null,
     runTable([part]),
   ];
@@ -126,7 +126,7 @@ function runPage(part) {
     element("h2", {}, part.title),
     element("p", {}, `${run.protocol} on ${run.platform}, seed ${run.seed}`, run.settings.length ? `; ${run.settings.join(", ")}` : ""),
   ];
-  if (failure) made.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Who waits for whom", failure.waits), player(failure.sequence, () => null));
+  if (failure) made.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Wait-for relations", failure.waits), player(failure.sequence, () => null));
   const figures = [];
   for (const [of, told] of [["", run.explanation], [" of accesses to the host's memory", run.host?.explanation]]) {
     if (!told) continue;

@@ -404,7 +404,7 @@ impl<'a> Parser<'a, '_> {
         if !self.eat(Token::LessOrEqual) && !self.eat(Token::Equal) {
             return self.expected("`<=` or `==`");
         }
-        self.name("a state that names the right")
+        self.name("a state that names the permission")
     }
 
     fn policy_item(&mut self) -> Parse<PolicyItem<'a>> {
@@ -429,17 +429,17 @@ impl<'a> Parser<'a, '_> {
         Ok(match word {
             "on" => self.on()?,
             "reach" => {
-                let right = self.name("a state that names the right")?;
+                let right = self.name("a state that names the permission")?;
                 self.expect_word("with")?;
                 PolicyItem::Reach {
                     right,
                     forward: self.name("a forward")?,
                 }
             }
-            "stall" => PolicyItem::Stall(self.choice(&STALLS, "when to stall")?),
+            "stall" => PolicyItem::Stall(self.choice(&STALLS, "a stall mode")?),
             "accept" => {
                 self.expect_word("local")?;
-                let when = self.choice(&ACCEPTANCES, "when to accept")?;
+                let when = self.choice(&ACCEPTANCES, "an acceptance mode")?;
                 match when {
                     Acceptance::Always => {}
                     Acceptance::BetweenRequests => self.expect_word("requests")?,
@@ -449,7 +449,7 @@ impl<'a> Parser<'a, '_> {
             }
             "under" => {
                 self.expect_word("lock")?;
-                PolicyItem::UnderLock(self.choice(&UNDER_LOCK, "what happens to local operations")?)
+                PolicyItem::UnderLock(self.choice(&UNDER_LOCK, "a mode of local operations")?)
             }
             "serve" if self.eat_word("under") => {
                 self.expect_word("forwards")?;
@@ -474,7 +474,7 @@ impl<'a> Parser<'a, '_> {
                 }
                 PolicyItem::Expect {
                     answer,
-                    right: self.name("a state that names the right")?,
+                    right: self.name("a state that names the permission")?,
                 }
             }
         })
@@ -504,7 +504,7 @@ impl<'a> Parser<'a, '_> {
                 _ => {
                     p.requester(requester)?;
                     let right = if word == "grant" {
-                        Some(p.name("a state that names the right")?)
+                        Some(p.name("a state that names the permission")?)
                     } else {
                         None
                     };

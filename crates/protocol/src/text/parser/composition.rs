@@ -7,13 +7,13 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn use_(&mut self) -> Parse<Item<'a>> {
         self.production("use");
         self.composes = true;
-        let span = self.expect(Token::Title, "the file of a protocol text, in quotes")?;
+        let span = self.expect(Token::Title, "the path of a protocol file, in quotes")?;
         let file = Name {
             text: self.slice(span).trim_matches('"'),
             span,
         };
         self.expect_word("as")?;
-        let name = self.new_name("the name of a used text")?;
+        let name = self.new_name("the name of a used protocol")?;
         Ok(Item::Use(Use { file, name }))
     }
 
@@ -23,9 +23,9 @@ impl<'a> Parser<'a, '_> {
         let name = self.new_name("the name of the node")?;
         let parts = self.block(keyword, "`node`", |p| {
             p.production("part");
-            let part = p.part_of("a part of a used text, as `NAME.PART`")?;
+            let part = p.part_of("a part of a used protocol, as `NAME.PART`")?;
             let over = match p.eat_word("over") {
-                true => Some(p.part_of("a kind of remotes of another used text")?),
+                true => Some(p.part_of("a kind of remotes of another used protocol")?),
                 false => None,
             };
             Ok((part, over))
@@ -40,10 +40,10 @@ impl<'a> Parser<'a, '_> {
         let counts = self.block(keyword, "`system`", |p| {
             let begin = p.span();
             let (part, number) =
-                p.count_of("what a system has (a node, `NAME.PART` or `NAME.lines`)")?;
+                p.count_of("an element of a system (a node, `NAME.PART` or `NAME.lines`)")?;
             let each = match p.peek() == Token::OpenBrace {
-                true => Some(p.block(begin, "what each has", |p| {
-                    p.count_of("what each of these has, as `NAME.KIND`")
+                true => Some(p.block(begin, "the block of a node", |p| {
+                    p.count_of("remotes of each node, as `NAME.KIND`")
                 })?),
                 false => None,
             };

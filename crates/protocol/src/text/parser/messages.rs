@@ -51,7 +51,7 @@ impl<'a> Parser<'a, '_> {
         } else {
             None
         };
-        let from = self.end("who sends")?;
+        let from = self.end("the sender")?;
         if self.peek() != Token::Arrow {
             // A misspelt statement, such as `order reply`, begins like a channel.
             let statement = nearest(name.text, ["ordered", "network"]);
@@ -67,7 +67,7 @@ impl<'a> Parser<'a, '_> {
             }
         }
         self.expect(Token::Arrow, "`->`")?;
-        let to = self.end("who receives")?;
+        let to = self.end("the receiver")?;
         Ok(ChannelItem::Channel {
             name,
             class,
@@ -132,7 +132,7 @@ impl<'a> Parser<'a, '_> {
             "dirty" => Some(Carries::DirtyLine),
             "store" => Some(Carries::Store),
             "partial" => Some(Carries::PartialStore),
-            _ => return self.expected("what the message carries (`line`, `line, dirty`, `store`, `partial store`) or a field with its type"),
+            _ => return self.expected("the payload of the message (`line`, `line, dirty`, `store`, `partial store`) or a field with its type"),
         };
         let Some(carries) = carries else {
             let name = self.new_name("a field")?;

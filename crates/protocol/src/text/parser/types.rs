@@ -29,7 +29,7 @@ impl<'a> Parser<'a, '_> {
         let known: Vec<&str> = self.sizes.iter().map(|(name, _)| name.text).collect();
         let text = format!("unknown size `{word}`");
         let diagnostic = Diagnostic::new(Code::UnknownName, span, text)
-            .label(format!("expected {what}, or a size that stands before it"))
+            .label(format!("expected {what}, or a size declared before it"))
             .note(suggestion(word, "size", known.into_iter()));
         self.sink.push(diagnostic);
         Err(Failed)
@@ -85,7 +85,7 @@ impl<'a> Parser<'a, '_> {
             Type::Cycle { size } => Element::Cycle { size },
             Type::Count => Element::Count,
             _ => {
-                let text = "an array of what is no number";
+                let text = "an array whose elements are not numbers";
                 let span = start.to(self.last());
                 self.sink.push(
                     Diagnostic::new(Code::Type, span, text)
@@ -107,7 +107,7 @@ impl<'a> Parser<'a, '_> {
         if self.eat_word("home") {
             return Ok(IndexDomain::Homes(self.homes()));
         }
-        let size = self.sized("`remote`, `home`, or how many there are")?;
+        let size = self.sized("`remote`, `home`, or the number of elements")?;
         let most = self.max_elements;
         if !(1..=most).contains(&size.value) {
             let text = "the size of an array is out of range";
@@ -141,7 +141,7 @@ impl<'a> Parser<'a, '_> {
             });
         }
         if self.eat_word("cycle") {
-            let size = self.sized("how many values there are")?;
+            let size = self.sized("the number of values")?;
             if !(2..=u32::from(u16::MAX)).contains(&size.value) {
                 self.sink.push(
                     Diagnostic::new(

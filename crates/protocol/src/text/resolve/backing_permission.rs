@@ -23,11 +23,11 @@ pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
                 .note(help)
         };
         if let Some(what) = protocol.joins_lines() {
-            let help = "what may stand over a cache of another protocol does so line by line";
-            sink.push(wrong(&format!("the text has {what}"), help));
+            let help = "a home over a cache of another protocol must handle each line separately";
+            sink.push(wrong(&format!("the protocol has {what}"), help));
         } else if !taken_back {
             let help =
-                "what is lent is taken back under a lock: `local NAME lock { ensure all == I }`";
+                "the permission from the outer level is revoked under a lock: `local NAME lock { ensure all == I }`";
             sink.push(wrong("no local operation of the home gives it back", help));
         }
     }

@@ -33,7 +33,7 @@ impl<'a> Resolver<'a, '_> {
         let (from_id, to_id) = (found_from?, found_to?);
         for (name, id) in [(from, from_id), (to, to_id)] {
             if reading.is_split(id) {
-                let text = format!("what `{}` gives depends on variables", name.text);
+                let text = format!("the permission of `{}` depends on variables", name.text);
                 let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
                     .label("`every` changes none, so it leads to no such state and from none");
                 self.sink.push(diagnostic);
@@ -87,12 +87,13 @@ impl<'a> Resolver<'a, '_> {
                 to.text,
                 names(waits(after))
             );
-            let label = "what is under way goes on: it must wait for the same messages";
+            let label =
+                "outstanding accesses continue: both states must wait for the same messages";
             return wrong(Code::Next, text, label);
         }
         if before.dirty && !after.dirty {
             let text = format!(
-                "`{}` may differ from memory, and what it differs by is lost in `{}`",
+                "`{}` may differ from memory, and the difference is lost in `{}`",
                 from.text, to.text
             );
             return wrong(Code::Carries, text, "send it to the home, line by line");
@@ -105,8 +106,11 @@ impl<'a> Resolver<'a, '_> {
             return wrong(Code::Carries, text, "no bytes to keep");
         }
         if after.right > before.right {
-            let text = format!("`{}` gives a right that `{}` does not", to.text, from.text);
-            return wrong(Code::Next, text, "`every` gives rights up and brings none");
+            let text = format!(
+                "`{}` gives a permission that `{}` does not",
+                to.text, from.text
+            );
+            return wrong(Code::Next, text, "`every` can only reduce permissions");
         }
         None
     }

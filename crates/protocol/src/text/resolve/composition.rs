@@ -21,7 +21,10 @@ pub(in crate::text) fn compose(
     load: &mut Load,
     sink: &mut Sink,
 ) -> Option<Composition> {
-    let (spaces, nodes) = (Names::new("used text", false), Names::new("node", false));
+    let (spaces, nodes) = (
+        Names::new("used protocol", false),
+        Names::new("node", false),
+    );
     let mut composer = Composer {
         sink,
         space_names: spaces,
@@ -70,15 +73,15 @@ pub(in crate::text) fn compose(
         parts,
     });
     let Some((name, title)) = file.header else {
-        let missing = "the text lacks `protocol NAME`";
+        let missing = "the file lacks `protocol NAME`";
         sink.push(Diagnostic::new(Code::MissingBlock, file.end, missing));
         return None;
     };
     if systems.is_empty() && sink.count() == 0 {
-        let missing = "the text lacks `system NAME { ... }`";
+        let missing = "the file lacks `system NAME { ... }`";
         sink.push(
             Diagnostic::new(Code::MissingBlock, file.end, missing)
-                .note("a text that composes others says how many of each part there are"),
+                .note("a file that composes others says how many of each part there are"),
         );
     }
     Some(Composition {
@@ -98,7 +101,7 @@ impl<'a> Composer<'a, '_> {
             let what = format!("`{}` cannot be used", used.file.text);
             self.sink.push(
                 Diagnostic::new(Code::Use, used.file.span, what)
-                    .label("names the file of a protocol text")
+                    .label("names the path of a protocol file")
                     .note(why),
             );
         });
@@ -126,10 +129,10 @@ impl<'a> Composer<'a, '_> {
             Item::Guarantee(_, span) => ("guarantee", *span),
             Item::Use(_) | Item::Node(..) | Item::Joint(..) => return,
         };
-        let text = format!("`{what}` in a text that composes others");
+        let text = format!("`{what}` in a file that composes others");
         let help = match item {
-            Item::System(..) => "move it behind `use`, which says whose parts it counts",
-            _ => "what agents do is said in the texts that this one uses",
+            Item::System(..) => "move it behind `use`, which names the protocol that it counts",
+            _ => "the protocol files that this file uses define the agents",
         };
         self.sink
             .push(Diagnostic::new(Code::Misplaced, span, text).note(help));
@@ -144,13 +147,13 @@ impl<'a> Composer<'a, '_> {
     /// Resolves `SPACE.PART`.
     fn place(&mut self, part: Part<'a>) -> Option<Place> {
         let Some(space) = part.space else {
-            let text = format!("`{}` does not say of which used text", part.name.text);
+            let text = format!("`{}` does not name its used protocol", part.name.text);
             self.sink.push(
                 Diagnostic::new(Code::Syntax, part.name.span, text)
                     .label("write `NAME.PART`")
                     .note(suggestion(
                         part.name.text,
-                        "used text",
+                        "used protocol",
                         self.space_names.list.iter().map(|known| known.text),
                     )),
             );
@@ -190,13 +193,13 @@ impl<'a> Composer<'a, '_> {
         let error = match (place, cache) {
             (Place::Remotes(..), _) => wrong(
                 part.name.span,
-                "a cache stands over nothing",
-                "it is a home whose memory is a copy that a cache holds: `INNER.home over OUTER.cache`",
+                "a cache cannot be `over` another agent",
+                "only a home can be `over` a cache, whose copy is then its memory: `INNER.home over OUTER.cache`",
             ),
             (_, Place::Home(_)) => wrong(
                 over.name.span,
-                "a home has no copy to stand over",
-                "name the remotes of another used text: `INNER.home over OUTER.cache`",
+                "a home has no copy that can be the memory of another home",
+                "name the remotes of another used protocol: `INNER.home over OUTER.cache`",
             ),
             (Place::Home(inner), Place::Remotes(outer, _)) => {
                 let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
@@ -211,17 +214,17 @@ impl<'a> Composer<'a, '_> {
                 let level = LevelBinding { inner, outer };
                 let other = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
-                    wrong(over.name.span, "a home over its own caches", "use the text a second time, under another name")
+                    wrong(over.name.span, "a home over its own caches", "use the protocol a second time, under another name")
                 } else if let Some((name, what)) = joins {
                     let text = format!("`{name}` has {what}");
                     wrong(over.name.span, &text, "levels are joined line by line")
                 } else if let Some(name) = promises {
                     let text = format!("`{name}` has `guarantee none`");
-                    wrong(over.name.span, &text, "what is between two levels follows from the rights of both")
+                    wrong(over.name.span, &text, "inclusion between two levels follows from the permissions of both")
                 } else if kinds > 1 {
-                    wrong(over.name.span, "the outer text has several kinds of remotes", "levels are joined where it has one")
+                    wrong(over.name.span, "the outer protocol has several kinds of remotes", "the outer protocol must have a single kind")
                 } else if self.levels.iter().any(other) {
-                    wrong(part.name.span, "a third level", "a used text is below one other, which is below none")
+                    wrong(part.name.span, "a third level", "a used protocol is below at most one other, and that one is below none")
                 } else {
                     self.levels.push(level);
                     return vec![place, cache];
@@ -282,7 +285,7 @@ impl<'a> Composer<'a, '_> {
                         has.add(space, kind, count);
                     }
                     _ => {
-                        let what = "only what is below a cache is counted for each of them";
+                        let what = "only agents below a cache are counted for each cache";
                         let wrong = Diagnostic::new(Code::Misplaced, part.name.span, what);
                         self.sink
                             .push(wrong.note("move it out of the inner braces"));
@@ -323,7 +326,7 @@ impl<'a> Composer<'a, '_> {
         if !untold.is_empty() && has.remotes[space].len() > 1 {
             let text = format!("`{}` lacks {}", name.text, untold.join(" and "));
             let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
-            self.sink.push(missing.label("how many are there?"));
+            self.sink.push(missing.label("the number is missing"));
             return None;
         }
         let of_each = has.of_each(space);
@@ -350,7 +353,8 @@ impl<'a> Composer<'a, '_> {
             if level.is_none() {
                 let text = format!("`{}` lacks `{}.lines N`", name.text, used.name);
                 let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
-                self.sink.push(missing.label("how many lines?"));
+                self.sink
+                    .push(missing.label("the number of lines is missing"));
             }
             return None;
         };
@@ -360,17 +364,17 @@ impl<'a> Composer<'a, '_> {
             let (text, help) = match level {
                 None => (
                     format!(
-                        "`{}` has {} homes of `{}`, and a space has one",
+                        "`{}` has {} homes of `{}`, but a space has one",
                         name.text, has.homes[space], used.name
                     ),
                     format!("count one node with `{}.home`", used.name),
                 ),
                 Some(_) => (
                     format!(
-                        "`{}` has {} homes of `{}`, and {homes} caches for them to stand over",
+                        "`{}` has {} homes of `{}`, and {homes} caches that can hold their memory",
                         name.text, has.homes[space], used.name
                     ),
-                    "count the node in which one is over the other, and neither without it".into(),
+                    "count the node in which one is over the other, and do not count either outside it".into(),
                 ),
             };
             let wrong = Diagnostic::new(Code::OutOfRange, name.span, text);

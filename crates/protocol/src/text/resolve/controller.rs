@@ -235,7 +235,7 @@ impl<'a> Resolver<'a, '_> {
                     let message = "a local operation in the remote";
                     self.sink.push(
                         Diagnostic::new(Code::Misplaced, *span, message)
-                            .label("the device stands behind the home"),
+                            .label("the device is behind the home"),
                     );
                 }
                 _ => {}
@@ -360,10 +360,10 @@ impl<'a> Resolver<'a, '_> {
             );
         }
         if side == Side::Home && (right > Right::None || item.dirty || item.holds.is_some()) {
-            let message = format!("a right or a copy of the home's in `{}`", item.name.text);
+            let message = format!("a permission or a copy of the home in `{}`", item.name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, item.name.span, message);
             let said =
-                "a home's states wait for messages; only a remote's give rights and hold lines";
+                "a home's states wait for messages; only states of a remote give permissions and hold lines";
             self.sink.push(diagnostic.label(said));
         }
         let holds_line = right > Right::None || item.holds.is_some();

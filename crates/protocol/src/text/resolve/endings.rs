@@ -54,8 +54,8 @@ impl Endings<'_> {
         let wrong = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
         let mut endings = self.accesses.endings(row);
         let Some((first, ending)) = endings.next() else {
-            let text = format!("`done` in `{}`, where nothing is under way", state.name);
-            let label = "it ends an access; no row of one leads here";
+            let text = format!("`done` in `{}`, where no access is outstanding", state.name);
+            let label = "it completes an access, but no access leads here";
             return wrong(text).map(|diagnostic| diagnostic.label(label));
         };
         if let Some((other, _)) = endings.find(|(_, other)| *other != ending) {
@@ -67,7 +67,7 @@ impl Endings<'_> {
             );
             return wrong(text).map(|diagnostic| {
                 diagnostic
-                    .label("not the same for all ways that lead here")
+                    .label("the accesses that lead here differ")
                     .see(state.span, "give each a state of its own")
             });
         }
@@ -76,13 +76,13 @@ impl Endings<'_> {
         }
         let name = first.access.name();
         let diagnostic = match ending {
-            Ending::Read => wrong(format!("a {name} ends here without bytes"))?
+            Ending::Read => wrong(format!("a {name} completes here without bytes"))?
                 .label(format!("`{}` holds none", state.name))
                 .see(taken.span, "add `(line)` if it brings them"),
-            _ => wrong(format!("a {name} ends here, and its bytes have gone nowhere"))?
+            _ => wrong(format!("a {name} completes here, but its bytes are lost"))?
                 .label(format!("`{}` holds no line to write them to", state.name))
                 .see(taken.span, "add `(line)` if it brings the line")
-                .note("a message declared with `(store)` or `(partial store)` takes them to the home, in a row before"),
+                .note("a message declared with `(store)` or `(partial store)` carries them to the home, in an earlier row"),
         };
         Some(diagnostic)
     }
@@ -104,10 +104,12 @@ impl Endings<'_> {
         let state = &self.controller.states[row.state.index()].name;
         let text = match about.iter().find(|u| !fits(u)) {
             None => {
-                format!("`{name}` carries the bytes of a write, and none is under way in `{state}`")
+                format!(
+                    "`{name}` carries the bytes of a write, but none is outstanding in `{state}`"
+                )
             }
             Some(u) => format!(
-                "`{name}` carries the bytes of a write, and a {} has none",
+                "`{name}` carries the bytes of a write, but a {} has none",
                 u.access.name()
             ),
         };
@@ -124,12 +126,12 @@ impl Endings<'_> {
             return None;
         }
         let text = format!(
-            "`{}` carries the bytes of a whole line, and a {} has those of a part",
+            "`{}` carries the bytes of a whole line, but a {} has those of a part",
             message.name,
             part.access.name()
         );
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text)
-            .label("nothing says what the rest would be")
+            .label("the rest of the line is undefined")
             .see(message.span, "`(partial store)` takes a part");
         Some(diagnostic)
     }

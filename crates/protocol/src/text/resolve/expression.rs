@@ -60,7 +60,7 @@ fn meaning(operator: Operator) -> Meaning {
 
 /// Note on operations that are possible on numbers of a `cycle` type.
 const CYCLES: &str =
-    "what is counted round is copied, compared by `==` and `!=` with another of its size, and counted on by `+= 1`";
+    "a `cycle` number can be copied, compared by `==` and `!=` with another of its size, and incremented by `+= 1`";
 
 /// Largest value of a numeric type, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
@@ -180,8 +180,8 @@ impl<'a> Resolver<'a, '_> {
         by: &Expr<'a>,
     ) -> Option<Expression> {
         let (Operator::Add, ExprKind::Number(value)) = (operator, &by.kind) else {
-            let message = format!("`{}` is counted round", name.text);
-            let label = "a number stands after `+=`, and nothing else does";
+            let message = format!("`{}` is a `cycle` number", name.text);
+            let label = "only a number may follow `+=`";
             let diagnostic = Diagnostic::new(Code::Type, by.span, message);
             self.sink.push(diagnostic.label(label).note(CYCLES));
             return None;
@@ -370,7 +370,7 @@ impl<'a> Resolver<'a, '_> {
             let other = self.kind_names.list[usize::from(other)];
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, name.span, text)
-                    .label("nothing tells the two apart")
+                    .label("the two kinds cannot be distinguished")
                     .see(other.span, "the other one"),
             );
             return None;
@@ -400,7 +400,7 @@ impl<'a> Resolver<'a, '_> {
                     Type::Count => 0,
                     other => largest(other),
                 };
-                let value = ranged(number, 0, most.into(), "what it begins with is", self.sink)?;
+                let value = ranged(number, 0, most.into(), "the initial value is", self.sink)?;
                 return Some(Initial::Number(value as u16));
             }
             ExprKind::Word("true") if kind == Kind::Bool => return number(1),
@@ -418,13 +418,17 @@ impl<'a> Resolver<'a, '_> {
             Type::RemoteSet => "`{}`, or the name of a kind for all its remotes",
             Type::Remote => "`none`",
             Type::Bool => "`true` or `false`",
-            Type::Home { .. } => "0: a home begins as the first one",
+            Type::Home { .. } => "0: a home variable starts as the first home",
             Type::Array { .. } if ty.set_of_homes() => "`{}`",
             Type::Range { .. } | Type::Cycle { .. } | Type::Array { .. } => "a number of its range",
         };
         self.sink.push(
-            Diagnostic::new(Code::Type, expr.span, "a variable cannot begin with this")
-                .label(format!("must be {allowed}")),
+            Diagnostic::new(
+                Code::Type,
+                expr.span,
+                "a variable cannot have this initial value",
+            )
+            .label(format!("must be {allowed}")),
         );
         None
     }
@@ -588,7 +592,7 @@ impl<'a> Resolver<'a, '_> {
                 .label("an agent has one for each line")
                 .see(
                     scope.variables.list[variable].span,
-                    "what an agent has once is declared in `registers`",
+                    "declare a variable that an agent has once in `registers`",
                 ),
         );
         None

@@ -23,7 +23,7 @@ impl Resolver<'_, '_> {
             let text = "a local operation, and `guarantee none`";
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, span, text)
-                    .label("it ensures what rights the others have, and here these say nothing")
+                    .label("it limits the permissions of other agents, and here permissions guarantee nothing")
                     .note("leave the local operations out, or `none`"),
             );
         }

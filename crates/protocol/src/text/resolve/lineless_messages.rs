@@ -22,10 +22,10 @@ impl Resolver<'_, '_> {
         for &(message, span) in &self.lineless_sends {
             if without[message.index()].is_none() && self.rows[message.index()].is_some() {
                 let name = &self.messages[message.index()].name;
-                let text = format!("`{name}` is about a line, and none is at hand");
+                let text = format!("`{name}` is about a line, but this row is about none");
                 self.sink.push(
                     Diagnostic::new(Code::Misplaced, span, text)
-                        .label("a message to a home of one's choice, or of a row about no line, is about none")
+                        .label("a message to an explicit home, or from a row about no line, is about no line")
                         .note(format!("rows about no line take such a message: `- | {name} | ...`")),
                 );
             }

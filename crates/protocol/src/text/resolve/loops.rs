@@ -39,7 +39,7 @@ impl<'a> Resolver<'a, '_> {
         let overs = 1 + usize::from(then.is_some());
         if ty.set_of_homes() || indices.len() != overs {
             let (message, label) = match ty.set_of_homes() {
-                true => ("is a set", "`home in SET` asks for a member".to_string()),
+                true => ("is a set", "`home in SET` tests membership".to_string()),
                 false => ("has another number of indices", format!("needs {overs}")),
             };
             let message = format!("`{}` {message}", name.text);
@@ -146,7 +146,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         if scope.each.is_some() {
-            return self.outside(action.span, "what sets all of an array");
+            return self.outside(action.span, "an assignment to a whole array");
         }
         let Value::Single(value, _) = self.stored(value, ty, scope)? else {
             return None;
@@ -155,7 +155,7 @@ impl<'a> Resolver<'a, '_> {
         let mut uses = VariableUses::default();
         uses.read(&value);
         if uses.read.iter().any(|(read, _)| *read == variable) {
-            let text = format!("`{}` is set from what it is", name.text);
+            let text = format!("`{}` is set from its own value", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, action.span, text)
                     .label("all of it is set to one value"),
@@ -206,7 +206,7 @@ impl<'a> Resolver<'a, '_> {
                 | ActionKind::For(..) => self.action(action, event, &inner, reading),
                 _ => self.outside(
                     action.span,
-                    "what is neither sent nor a change of a variable",
+                    "an action other than a message or an assignment",
                 ),
             });
         }
@@ -235,7 +235,7 @@ impl<'a> Resolver<'a, '_> {
 
     fn outside<T>(&mut self, span: Span, what: &str) -> Option<T> {
         self.sink.push(
-            Diagnostic::new(Code::Misplaced, span, format!("{what} stands in a loop"))
+            Diagnostic::new(Code::Misplaced, span, format!("{what} occurs in a loop"))
                 .label("write it outside `for`"),
         );
         None
@@ -294,12 +294,12 @@ impl<'a> Resolver<'a, '_> {
         let Some((at, _)) = wrong else {
             return Some(());
         };
-        let text = "this depends on the remote at which a loop begins";
+        let text = "the result depends on the order of the loop";
         let at: usize = at;
         self.sink.push(
             Diagnostic::new(Code::Misplaced, spans[at], text)
                 .label("not the same in every order")
-                .note("a loop sets elements of the remote that it is at, and changes what it does not read elsewhere by `+=` alone or by `-=` alone"),
+                .note("a loop may set elements of its current remote, and change variables that it does not read elsewhere by only `+=` or only `-=`"),
         );
         None
     }

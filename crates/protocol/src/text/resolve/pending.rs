@@ -48,7 +48,7 @@ pub(super) fn check(
             let declared = &controller.states[state.index()];
             if declared.waits.is_empty() && silent.insert(*state) {
                 let text = format!(
-                    "{} is under way in `{}`, which does not say what it waits for",
+                    "{} is outstanding in `{}`, which declares no `waits`",
                     with_article(name),
                     declared.name
                 );
@@ -64,10 +64,10 @@ pub(super) fn check(
                 // A stable state without permission is the more common mistake: a store is to be performed in it.
                 let label = match declared.right < access.needs() {
                     true => format!(
-                        "add `{}` if the {name} is performed here, or `waits` and what ends it; it takes {taken}",
+                        "add `{}` if the {name} is performed here, or `waits` with the messages that complete it; the state takes {taken}",
                         right(access)
                     ),
-                    false => format!("add `waits` and what ends it; it takes {taken}"),
+                    false => format!("add `waits` with the messages that complete it; the state takes {taken}"),
                 };
                 sink.push(Diagnostic::new(Code::UnsaidWait, declared.span, text).label(label));
             }
@@ -77,9 +77,9 @@ pub(super) fn check(
             let span = row.map_or(controller.span, |row| row.span);
             let text = format!("a {name} that begins here is never performed");
             let label = match access.needs() {
-                Right::None => "no row that ends it says `done`".to_string(),
+                Right::None => "no row that completes it has `done`".to_string(),
                 _ => format!(
-                    "no row after it leads to a state with `{}`, or says `done`",
+                    "no row after it leads to a state with `{}`, or has `done`",
                     right(access)
                 ),
             };
@@ -117,7 +117,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     if performs && retries {
         let text = format!("a {name} in `{}` is performed, not tried again", from.name);
         let label = format!(
-            "leave `retry` out: `{}` and `{}` have the right",
+            "leave `retry` out: `{}` and `{}` have the permission",
             from.name, to.name
         );
         return Some(Diagnostic::new(Code::NeverPerformed, row.span, text).label(label));
@@ -139,7 +139,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
             lacks.span,
             format!("to perform it, this state needs `{right}`"),
         )
-        .note("say `retry` if it is to be tried again in the state that the row leads to");
+        .note("write `retry` to try the access again in the next state");
     Some(diagnostic)
 }
 

@@ -37,10 +37,10 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
     let state = states.get(usize::from(index))?;
     let same = |other: &&State| other.span == state.span && other.right != state.right;
     if states.iter().any(|other| same(&other)) {
-        let text = format!("what `{}` gives depends on variables", name.text);
+        let text = format!("the permission of `{}` depends on variables", name.text);
         sink.push(
             Diagnostic::new(Code::NotARight, name.span, text)
-                .label("a right is named by a state that always gives it"),
+                .label("name a permission by a state that always gives it"),
         );
         return None;
     }
@@ -51,7 +51,7 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
                 name.span,
                 format!("`{}` is not a stable state", name.text),
             )
-            .label("a right is named by a stable state of the remote")
+            .label("name a permission by a stable state of the remote")
             .note(suggestion(name.text, kind, stable())),
         );
         return None;
@@ -125,7 +125,7 @@ impl<'a> Resolver<'a, '_> {
         match (locking, unlock) {
             _ if agent.body.broken => {}
             (Some(local), None) => {
-                let message = format!("`{}` takes a lock that nothing gives back", local.name);
+                let message = format!("`{}` takes a lock that nothing releases", local.name);
                 self.sink.push(
                     Diagnostic::new(Code::Unlock, local.span, message)
                         .label("takes the lock")
@@ -136,7 +136,7 @@ impl<'a> Resolver<'a, '_> {
                 let message = "no local operation takes a lock";
                 self.sink.push(
                     Diagnostic::new(Code::Unlock, unlock, message)
-                        .label("gives back nothing")
+                        .label("releases nothing")
                         .note("write `local NAME lock { ... }`, or remove this"),
                 );
             }
@@ -283,7 +283,7 @@ impl<'a> Resolver<'a, '_> {
         (states, names): (&[State], &Names<'a>),
     ) -> Option<Expectation> {
         let right = right(told, states, names, self.sink);
-        let reason = "only an answer implies a right";
+        let reason = "only an answer implies a permission";
         let answer = self.named(answer, Class::Answer, reason);
         Some(Expectation {
             answer: answer?,
@@ -330,12 +330,12 @@ impl<'a> Resolver<'a, '_> {
         others: &[Reach],
     ) -> Option<Reach> {
         let right = right(reached, states, names, self.sink);
-        let what = "a right is reached with a forward";
+        let what = "a permission is reached with a forward";
         let forward = self.named(forward, Class::Forward, what)?;
         self.sent[forward.index()] = true;
         let right = right?;
         if let Some(first) = others.iter().find(|reach| reach.right == right) {
-            let text = format!("a second forward for the right of `{}`", reached.text);
+            let text = format!("a second forward for the permission of `{}`", reached.text);
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, reached.span, text)
                     .label("again")
@@ -369,7 +369,7 @@ impl<'a> Resolver<'a, '_> {
     fn policy_channels(&mut self) {
         for channel in &self.channels {
             let problem = match (channel.class, channel.from, channel.to) {
-                (None, ..) => Some("say what it is for: `as request`, `victim`, `answer`, `forward`, `grant` or `acknowledgement`"),
+                (None, ..) => Some("declare its class: `as request`, `victim`, `answer`, `forward`, `grant` or `acknowledgement`"),
                 (Some(Class::Forward | Class::Grant), End::Home, End::Remote) => None,
                 (Some(Class::Forward | Class::Grant), ..) => Some("this class leads `home -> remote`"),
                 (_, End::Remote, End::Home) => None,
@@ -452,10 +452,10 @@ impl<'a> Resolver<'a, '_> {
                                 .is_some_and(|right| right > Right::None)
                             {
                                 let message =
-                                    "a grant can only depend on the others having no right";
+                                    "a grant can depend only on the others having no permission";
                                 self.sink.push(
                                     Diagnostic::new(Code::Grants, name.span, message)
-                                        .label("a state with no right"),
+                                        .label("a state without permission"),
                                 );
                             }
                             When::OthersNone
@@ -522,7 +522,7 @@ impl<'a> Resolver<'a, '_> {
                 Code::Grants,
                 name.span,
                 format!("`{}` ensures nothing", name.text),
-                "add `ensure others(r) <= RIGHT`",
+                "add `ensure others(r) <= STATE`",
             );
         }
         match grants.split_last() {
@@ -530,7 +530,7 @@ impl<'a> Resolver<'a, '_> {
                 Code::Grants,
                 name.span,
                 format!("`{}` is never answered", name.text),
-                "add `grant r RIGHT with GRANT` or `answer r with GRANT`",
+                "add `grant r STATE with GRANT` or `answer r with GRANT`",
             ),
             Some((last, earlier)) => {
                 if !last.0 {
@@ -611,7 +611,7 @@ impl<'a> Resolver<'a, '_> {
                         "no forward brings a remote down to this",
                     )
                     .label("cannot be ensured")
-                    .note("add `reach RIGHT with FORWARD`"),
+                    .note("add `reach STATE with FORWARD`"),
                 );
             }
         }

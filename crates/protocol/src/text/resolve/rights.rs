@@ -252,7 +252,10 @@ impl<'a> Resolver<'a, '_> {
             usize::from(of.unwrap_or(1))
         });
         if sizes.product::<usize>() > MAX_VALUES {
-            let text = format!("what `{}` gives depends on too much", item.name.text);
+            let text = format!(
+                "the permission of `{}` depends on too many values",
+                item.name.text
+            );
             let label = format!("its variables have at most {MAX_VALUES} values together");
             self.sink
                 .push(Diagnostic::new(Code::TooMany, item.name.span, text).label(label));
@@ -293,7 +296,7 @@ impl<'a> Resolver<'a, '_> {
         let Some(label) = wrong else {
             return Some(found);
         };
-        let text = "a right depends on numbers and truth values that an agent has for a line";
+        let text = "a permission may depend only on numbers and truth values that an agent has for each line";
         let diagnostic = Diagnostic::new(Code::Type, condition.span, text).label(label);
         self.sink.push(diagnostic);
         None
@@ -307,10 +310,10 @@ impl<'a> Resolver<'a, '_> {
             later.any(|other| other.span == state.span)
         });
         if let Some((split, _)) = split {
-            let text = "a home written as goals, and a right that depends on variables";
+            let text = "a home written as goals, and a permission that depends on variables";
             let diagnostic = Diagnostic::new(Code::Misplaced, home.body.keyword, text)
-                .label("goals speak of rights by the states that always give them")
-                .see(split.span, "gives another right for other values")
+                .label("goals name permissions by the states that always give them")
+                .see(split.span, "gives a different permission for other values")
                 .note("write the home as rows");
             self.sink.push(diagnostic);
         }
@@ -557,7 +560,7 @@ fn unclear(
     let state = state.split('.').next().unwrap_or_default();
     let name = &reading.variable_at(*unclear).name;
     let text = format!(
-        "what `{state}` gives depends on `{name}`, of which this row does not say what it becomes"
+        "the permission of `{state}` depends on `{name}`, whose next value this row does not determine"
     );
     let label = "it is set in a loop, or from a set or an array that the row has changed";
     Some(Diagnostic::new(Code::Misplaced, row, text).label(label))

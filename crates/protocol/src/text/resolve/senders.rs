@@ -29,7 +29,7 @@ impl Resolver<'_, '_> {
             for place in places.filter(within) {
                 let diagnostic = Diagnostic::new(Code::Direction, *place, &text)
                     .label("not always one of the remotes")
-                    .note("before this row, take what comes from the home: `if sender == none`, and `to home`")
+                    .note("before this row, take the messages of the home: `if sender == none`, and `to home`")
                     .see(channel, "the messages of this channel come from any agent");
                 self.sink.push(diagnostic);
             }

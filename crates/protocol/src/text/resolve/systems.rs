@@ -86,7 +86,7 @@ impl<'a> Resolver<'a, '_> {
                     if again {
                         let message = format!("a second `{size}`");
                         let diagnostic = Diagnostic::new(Code::Duplicate, part.0.span, message);
-                        self.sink.push(diagnostic.label("may stand once only"));
+                        self.sink.push(diagnostic.label("may occur only once"));
                     }
                     continue;
                 }
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a, '_> {
             let message = format!("`{}` has fewer lines than homes", name.text);
             self.sink.push(
                 Diagnostic::new(Code::OutOfRange, name.span, message).label(format!(
-                    "{homes} homes share the lines: each has one at least"
+                    "{homes} homes share the lines: each needs at least one"
                 )),
             );
         }
@@ -190,7 +190,8 @@ impl<'a> Resolver<'a, '_> {
         if !missing.is_empty() {
             let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
             self.sink.push(
-                Diagnostic::new(Code::MissingBlock, name.span, message).label("how large is it?"),
+                Diagnostic::new(Code::MissingBlock, name.span, message)
+                    .label("its size is missing"),
             );
         }
     }

@@ -33,7 +33,7 @@ impl RemoteContext for RemoteRowContext<'_, '_> {
             ..
         } = sending
         else {
-            return wrong(at, "the remote sends to another one".into());
+            return wrong(at, "the remote sends to another remote".into());
         };
         let about = bench.protocol.message(kind);
         let mask = |chance: &mut RandomGenerator| chance.below(1 << 16) as u16;
@@ -98,7 +98,7 @@ impl RemoteContext for RemoteRowContext<'_, '_> {
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(Wrong {
             check: Check::Comparison,
-            what: format!("`every {from} becomes {to}` changes all lines, and each is alone here"),
+            what: format!("`every {from} becomes {to}` changes all lines, but the bench simulates each line separately"),
             line: Some(self.at),
         })
     }
@@ -155,7 +155,7 @@ impl Bench<'_> {
         let reads = matches!(access, Access::Load | Access::ReadOnce) && right >= Right::Read;
         if reads && !self.lines[at].is_current(&self.lines[at].copy, self.words) {
             let number = self.lines[at].number;
-            return wrong(at, format!("the remote reads old bytes of line {number}"));
+            return wrong(at, format!("the remote reads stale data of line {number}"));
         }
         let what = access.name().into();
         self.note(at, REMOTE, Action::Does { what });
@@ -400,7 +400,7 @@ impl Bench<'_> {
                 return wrong(
                     at,
                     format!(
-                        "the device reads old bytes of line {} under its lock",
+                        "the device reads stale data of line {} under its lock",
                         line.number
                     ),
                 );
@@ -410,7 +410,7 @@ impl Bench<'_> {
                 return wrong(
                     at,
                     format!(
-                        "the remote has the right {right:?} to line {} under the device's lock",
+                        "the remote has the permission {right:?} to line {} under the device's lock",
                         line.number
                     ),
                 );

@@ -66,7 +66,7 @@ impl Bench<'_> {
             if self.right(at) != Right::None {
                 return wrong(
                     at,
-                    "the application has not answered, and yet it is held".into(),
+                    "the application is stalled although it has not answered".into(),
                 );
             }
         }

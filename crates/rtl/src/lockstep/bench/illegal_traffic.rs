@@ -8,9 +8,9 @@ use crate::rom::Effect;
 /// Parts of the assertion messages that illegal traffic causes.
 const ILLEGAL_ASSERTIONS: &[&str] = &[
     "does not come by circuit",
-    "has another number of beats than it should",
-    "dcs: memory answered a read that is not under way",
-    "dcs: memory answered a write that is not under way",
+    "has a wrong number of beats",
+    "dcs: memory answered a read that is not in flight",
+    "dcs: memory answered a write that is not in flight",
     "dcs: there is no remote",
     "belongs to the other slice",
     "lies outside the home's range",

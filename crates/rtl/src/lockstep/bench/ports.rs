@@ -129,7 +129,7 @@ impl Bench<'_> {
         match self.by_number.get(&number) {
             Some(&at) => Ok(at),
             None => {
-                let what = format!("{what} is about line {number}, which nobody uses");
+                let what = format!("{what} is about line {number}, which is not used");
                 noticed(Check::Comparison, None, what)
             }
         }
@@ -245,7 +245,7 @@ impl Bench<'_> {
                 return wrong(
                     at,
                     format!(
-                        "{} leaves the home, which the controller did not send",
+                        "{} leaves the home, but the controller did not send it",
                         sent.name
                     ),
                 );
@@ -264,7 +264,7 @@ impl Bench<'_> {
                 return wrong(
                     at,
                     format!(
-                        "{} leaves the home with other bytes than were read for it",
+                        "{} leaves the home with data that differ from those read for it",
                         sent.name
                     ),
                 );
@@ -313,7 +313,7 @@ impl Bench<'_> {
             return wrong(
                 at,
                 format!(
-                    "the device is told {answer:?} of line {}; the controller said {:?}",
+                    "the device receives {answer:?} of line {}; the controller said {:?}",
                     line.number, line.answers
                 ),
             );
@@ -373,7 +373,7 @@ impl Bench<'_> {
         }
         self.progress = self.cycle;
         let change = outputs.change[s];
-        let at = self.line_of(change & ((1 << 36) - 1), "a change of rights")?;
+        let at = self.line_of(change & ((1 << 36) - 1), "a permission change")?;
         let lost = self.changes.told(change);
         let lost = lost.or_else(|what| wrong(at, what))?;
         self.lost(s, lost);
@@ -406,7 +406,7 @@ impl Bench<'_> {
             {
                 return wrong(
                     line,
-                    "memory is read although the controller did not ask".into(),
+                    "memory is read without a request of the controller".into(),
                 );
             }
             let request = outputs.ar_user[s];
@@ -502,7 +502,7 @@ impl Bench<'_> {
             let Memory::WriteWanted(expected, mask) = &line.operation else {
                 return wrong(
                     at,
-                    "memory is written although the controller did not ask".into(),
+                    "memory is written without a request of the controller".into(),
                 );
             };
             for word in 0..self.words {
@@ -511,7 +511,7 @@ impl Bench<'_> {
                     return wrong(
                         at,
                         format!(
-                            "word {word} of line {} is written otherwise than its sender said",
+                            "word {word} of line {} is written with another value than its sender sent",
                             line.number
                         ),
                     );

@@ -26,7 +26,7 @@ impl Bench<'_> {
     /// Checks that no operation or message is left and that memory or the remote holds the last write.
     pub(super) fn check_final_state(&self) -> Checked {
         if self.outputs.idle.contains(&0) {
-            let what = "at the end, the home has something in hand that nobody waits for";
+            let what = "at the end, the home has an outstanding operation without a requester";
             return noticed(Check::Rest, None, what.into());
         }
         for (at, line) in self.lines.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Bench<'_> {
                 &line.memory
             };
             if !line.is_current(holder, self.words) {
-                return left("an old content");
+                return left("a stale copy");
             }
         }
         Ok(())
@@ -70,7 +70,7 @@ impl Bench<'_> {
                 || line.pending.is_some()
                 || line.operation != Memory::Idle
         };
-        let what = "nothing moves any more";
+        let what = "no agent can make progress";
         match self.lines.iter().position(busy) {
             Some(at) => {
                 let line = &self.lines[at];

@@ -248,7 +248,7 @@ impl Bench<'_> {
                 if counted != sure + either {
                     let (about, number) = self.counter(group[0]).unzip();
                     return said(format!(
-                        "slice {s} counts {counted} of {}[{}] and what is like it; there were {}",
+                        "slice {s} counts {counted} of {}[{}] and equivalent events; there were {}",
                         about.map_or("", |about| about.name),
                         number.unwrap_or(0),
                         sure + either
@@ -339,7 +339,7 @@ impl Bench<'_> {
             let answers = self.read(address)?;
             if answers.iter().any(|&(_, answer)| answer != ERROR) {
                 return said(format!(
-                    "there is nothing at {address:#x}, but it answers {answers:x?}"
+                    "no register exists at {address:#x}, but it answers {answers:x?}"
                 ));
             }
         }

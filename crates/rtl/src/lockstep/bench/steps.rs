@@ -18,7 +18,7 @@ impl Bench<'_> {
         let Some(about) = self.rom.events.get(number) else {
             return wrong(
                 at,
-                format!("the home takes an event with number {number}, which there is not"),
+                format!("the home accepts an event with the undefined number {number}, which does not exist"),
             );
         };
         let line = &mut self.lines[at];
@@ -128,7 +128,7 @@ impl Bench<'_> {
             Outcome::Refuse => (2, Vec::new()),
             Outcome::Taken { acts, .. } => (3, acts),
         };
-        let names = ["cannot happen", "leaves it", "refuses it", "takes it"];
+        let names = ["cannot happen", "stalls it", "refuses it", "takes it"];
         if effect != expected {
             return wrong(
                 at,
@@ -167,12 +167,15 @@ impl Bench<'_> {
             (true, true, _) => {
                 return wrong(
                     at,
-                    format!("{place}, the home lacks nothing, and yet waits"),
+                    format!("{place}, the home stalls although all resources are free"),
                 )
             }
             (false, _, true) => {
                 let last = missing_resources.last();
-                return wrong(at, format!("{place}, the home goes on without a {last:?}"));
+                return wrong(
+                    at,
+                    format!("{place}, the home continues without a free {last:?}"),
+                );
             }
             (false, ..) => {}
         }
@@ -193,12 +196,7 @@ impl Bench<'_> {
             self.predict_action(at, event, evict);
         }
         let line = &mut self.lines[at];
-        let missing = || {
-            wrong(
-                at,
-                format!("{place}, nothing of the kind has reached the home"),
-            )
-        };
+        let missing = || wrong(at, format!("{place}, no such input has reached the home"));
         let what = match event {
             Event::Message(kind) => {
                 let Some(index) = line.arrived.iter().position(|message| message.kind == kind)
@@ -337,7 +335,7 @@ impl HomeRowContext<'_, '_> {
     }
 
     fn unknown<T>(&self) -> Checked<T> {
-        self.wrong("a constructed home does no such thing")
+        self.wrong("constructed homes have no such action")
     }
 }
 
@@ -361,7 +359,7 @@ impl HomeContext for HomeRowContext<'_, '_> {
         let name = &self.bench.protocol.message(kind).name;
         let bytes = match sending.bytes {
             Sent::Line(bytes) if !self.current(&bytes) => {
-                return self.wrong(&format!("memory was old when it was read for {name}"));
+                return self.wrong(&format!("memory was stale when it was read for {name}"));
             }
             Sent::Line(bytes) => {
                 self.line().operation = Memory::Idle;
@@ -434,13 +432,13 @@ impl HomeContext for HomeRowContext<'_, '_> {
             ..
         }) = self.message
         else {
-            return self.wrong("memory is written without bytes");
+            return self.wrong("memory is written without data");
         };
         let words = self.bench.words;
         let latest = &mut self.line().latest;
         if let MemoryOp::Write(copy) = &wish {
             if !self.current(copy) {
-                return self.wrong("the remote gave old bytes back");
+                return self.wrong("the remote wrote back stale data");
             }
         } else {
             // A write without caching is performed at this moment.
@@ -456,14 +454,14 @@ impl HomeContext for HomeRowContext<'_, '_> {
     fn acknowledge(&mut self, operation: u8) -> Checked {
         self.bench.record_operation_end();
         let Some((pending, of_directory)) = self.line().pending.take() else {
-            return self.wrong("nothing is in hand to be acknowledged");
+            return self.wrong("no operation is outstanding to be acknowledged");
         };
         let Local { ensures, locks, .. } = self.bench.home.locals[usize::from(operation)];
         let state = usize::from(self.line().remote.state);
         let right = self.bench.protocol.remote.states[state].right;
         if pending != operation || right > ensures {
             return self.wrong(&format!(
-                "the remote has the right {right:?} when operation {operation} is acknowledged"
+                "the remote has the permission {right:?} when operation {operation} is acknowledged"
             ));
         }
         if locks {

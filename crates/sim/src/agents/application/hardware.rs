@@ -53,7 +53,7 @@ impl Simulation {
                 let local = locals.get(usize::from(*operation));
                 let Some(local) = local.filter(|_| *line < self.platform.lines) else {
                     let text = format!(
-                        "{} asks for local operation {operation}, which is none of such a line",
+                        "{} asks for local operation {operation}, which does not exist for this line",
                         behind.name
                     );
                     return self.fail(FailureKind::Contract, *line, text);

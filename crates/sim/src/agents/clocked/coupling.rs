@@ -183,7 +183,7 @@ impl Simulation {
             self.fail(
                 FailureKind::Hardware,
                 line,
-                format!("the home came to rest, and owes {what}"),
+                format!("the home became idle, but still owes {what}"),
             );
         }
     }
@@ -237,7 +237,7 @@ impl Simulation {
         });
         let Some(index) = found else {
             let name = &self.protocol_messages[kind.index()].name;
-            return Err((line, format!("{name} entered, which nobody had sent")));
+            return Err((line, format!("{name} entered, but no agent had sent it")));
         };
         self.dequeue_from_circuit(index);
         Ok(())
@@ -264,7 +264,7 @@ impl Simulation {
                 let given = self.clocked.as_ref().and_then(|c| c.given.get(&line));
                 match place.and_then(|place| given?.get(place).copied()) {
                     Some(work) => work,
-                    None => return Err("nothing of the kind has come".into()),
+                    None => return Err("no such input has arrived".into()),
                 }
             }
         };
@@ -382,14 +382,14 @@ impl Simulation {
             .ok_or_else(|| {
                 (
                     line,
-                    format!("{name} left, which the controller had not sent"),
+                    format!("{name} left, but the controller had not sent it"),
                 )
             })?;
         if let Some(bytes) = bytes {
             if bytes != self.line_words(line, message.copy) {
                 return Err((
                     line,
-                    format!("{name} left with other bytes than the line has"),
+                    format!("{name} left with data that differ from the line"),
                 ));
             }
         }
@@ -447,7 +447,10 @@ impl Simulation {
         let owed = self.clocked.as_mut();
         if owed.and_then(|clocked| clocked.acknowledged.remove(&line)) != Some(operation) {
             let name = self.event_words(Event::Local(operation));
-            return Err((line, format!("{name} was acknowledged, which is not done")));
+            return Err((
+                line,
+                format!("{name} was acknowledged before it was complete"),
+            ));
         }
         self.notify_device(line, operation);
         Ok(())
@@ -487,7 +490,7 @@ impl Simulation {
         let Some(transition) = reads.and_then(|reads| reads.remove(&line)) else {
             return Err((
                 line,
-                "memory is read, for which the controller did not ask".into(),
+                "memory is read without a request of the controller".into(),
             ));
         };
         self.read_memory(self.now, line, &transition);
@@ -504,13 +507,16 @@ impl Simulation {
         let Some((next, expected)) = writes.and_then(|writes| writes.remove(&line)) else {
             return Err((
                 line,
-                "memory is written, for which the controller did not ask".into(),
+                "memory is written without a request of the controller".into(),
             ));
         };
         let words = self.line_words(line, self.data.memory(line));
         let written = (0..WORDS).filter(|word| mask >> word & 1 != 0);
         if mask != expected || written.into_iter().any(|word| words[word] != bytes[word]) {
-            return Err((line, "memory is written with other bytes than came".into()));
+            return Err((
+                line,
+                "memory is written with data that differ from the message".into(),
+            ));
         }
         self.write_memory(self.now, line, next);
         Ok(())

@@ -58,7 +58,7 @@ impl Simulation {
     pub(super) fn write_back(&mut self, line: Line, message: Option<&Message>) {
         let carried = message.filter(|m| self.kinds[m.kind.index()].line);
         let Some(message) = carried else {
-            let text = "the home writes memory without bytes".to_string();
+            let text = "the home writes memory without data".to_string();
             return self.fail(FailureKind::Meaningless, line, text);
         };
         let copy = self.data.share(message.copy);
@@ -80,7 +80,7 @@ impl Simulation {
                 stores.push(Store::of(message, &kind));
             }
             _ => {
-                let text = "the home sets aside what it has no place for".to_string();
+                let text = "the home defers a store without a free slot".to_string();
                 self.fail(FailureKind::Meaningless, line, text);
             }
         }
@@ -96,7 +96,7 @@ impl Simulation {
     ) -> Option<Range<u16>> {
         let stores = &mut self.units[number].stores;
         let Some(place) = stores.iter().position(|store| store.line == line) else {
-            let text = "the home stores bytes that it does not have".to_string();
+            let text = "the home commits a deferred store that it does not have".to_string();
             self.fail(FailureKind::Meaningless, line, text);
             return None;
         };
@@ -113,7 +113,7 @@ impl Simulation {
             let (kind, text) = match breach {
                 Breach::Twice => (
                     self.oracle.store_property(),
-                    format!("a store of {name} is performed twice, or after it was given up"),
+                    format!("a store of {name} is performed twice, or after it was cancelled"),
                 ),
                 Breach::Overtakes => (
                     FailureKind::ProgramOrder,
@@ -204,7 +204,7 @@ impl Simulation {
         let version = self.data.version(self.data.memory(line));
         if !self.oracle.current(line, version) {
             let text = format!(
-                "memory {when} with what write {version} of the line left, but write {} was the last",
+                "memory {when} with the data of write {version} of the line, but write {} was the last",
                 self.oracle.latest(line)
             );
             self.fail(FailureKind::DataValue, line, text);

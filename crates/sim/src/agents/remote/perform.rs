@@ -61,12 +61,12 @@ impl Simulation {
         let about = index.map(|index| self.accesses[index]);
         let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
         else {
-            let what = "it sends the bytes of no write";
+            let what = "its row sends the data of a write without a pending write";
             self.report_unsupported(cache, line, entry.configuration, what);
             return (Copy::UNTOUCHED, 0, 0);
         };
         if access.purpose == Purpose::Atomic && access.kind != Access::Atomic {
-            let what = "an atomic access needs the line, and its bytes are sent away";
+            let what = "an atomic access needs the line, but its row sends the data to the home";
             self.report_unsupported(cache, line, entry.configuration, what);
         }
         // The next message to be sent gets this flight number.
@@ -186,7 +186,7 @@ impl Simulation {
         let Pending { cache, line, .. } = *access;
         if !(self.oracle).contains_own_stores((cache, line), self.data.version(copy)) {
             let text = format!(
-                "a read of {} does not find an earlier store of its own",
+                "a read of {} does not return an earlier store of its own core",
                 self.agent_name(cache)
             );
             self.fail(FailureKind::ProgramOrder, line, text);
@@ -206,7 +206,7 @@ impl Simulation {
         }
         if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
             let text = format!(
-                "{} loads what write {version} of the line left, but write {} was the last",
+                "{} loads the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
                 self.oracle.latest(line)
             );

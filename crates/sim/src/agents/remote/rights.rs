@@ -8,7 +8,7 @@ impl Simulation {
         let version = self.data.version(copy);
         if !self.oracle.current(line, version) {
             let text = format!(
-                "{} stores in what write {version} of the line left, but write {} was the last",
+                "{} stores into the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
                 self.oracle.latest(line)
             );
@@ -23,7 +23,7 @@ impl Simulation {
             let version = self.data.version(copy);
             if !self.oracle.current(line, version) {
                 let text = format!(
-                    "{} is sent with what write {version} of the line left, but write {} was the last",
+                    "{} is sent with the data of write {version} of the line, but write {} was the last",
                     self.protocol_messages[kind].name,
                     self.oracle.latest(line)
                 );
@@ -76,8 +76,9 @@ impl Simulation {
         }
         if self.above.is_some() {
             let name = self.agent_name(cache);
-            let text =
-                format!("{name} may {right}, and one below another cache what excludes that");
+            let text = format!(
+                "{name} may {right}, but a cache below another one has a conflicting permission"
+            );
             self.fail(FailureKind::SingleWriter, line, text);
         }
     }

@@ -373,7 +373,7 @@ fn pin(line: &str) -> Result<Accesses, Wrong> {
         return Ok(Accesses::default());
     };
     let Some(instruction) = first.strip_suffix(':') else {
-        return fields.wrong(first, "address of an instruction with a colon behind");
+        return fields.wrong(first, "address of an instruction followed by a colon");
     };
     fields.parsed(instruction, "an address", 16)?;
     let stores = match fields.next() {
@@ -396,7 +396,7 @@ pub(super) fn instruction(bytes: &[u8; INSTRUCTION]) -> Result<Accesses, String>
     let is_branch = bytes[8..10].iter().all(|flag| *flag <= 1);
     if !is_branch {
         return Err(format!(
-            "its bytes 8 and 9 say whether it is a branch, by 0 or 1, and are {} and {}",
+            "its bytes 8 and 9 (branch flags) must be 0 or 1, not {} and {}",
             bytes[8], bytes[9]
         ));
     }

@@ -107,7 +107,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         place.writes = None;
         let before = place.found.take();
         if facts.stores_pending && !std::mem::take(&mut place.stores.performed) {
-            let what = "a write ends that the home has not performed";
+            let what = "a write completes although the home has not performed it";
             return Err(Violation::new(agent::stores(facts), what).into());
         }
         self.ends(found.cloned().or(before));
@@ -220,7 +220,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     }
 
     fn defer_write(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
-        let wrong = |what: &str| Err(Violation::new("one store aside at a time", what).into());
+        let wrong = |what: &str| Err(Violation::new("one deferred store at a time", what).into());
         let ticket = self.taking.as_mut().map(|taking| {
             taking.deferred = true;
             taking.ticket
@@ -238,8 +238,8 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
                 });
                 Ok(())
             }
-            (None, _) => wrong("the home sets a store aside that no remote has sent"),
-            (_, Some(_)) => wrong("the home sets a store aside while it has one"),
+            (None, _) => wrong("the home defers a store that no remote has sent"),
+            (_, Some(_)) => wrong("the home defers a store while another store is deferred"),
         }
     }
 
@@ -257,8 +257,8 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
                 Ok((Some(from), whole))
             }
             None => {
-                let what = "the home writes a store that it has not set aside";
-                Err(Violation::new("one store aside at a time", what).into())
+                let what = "the home writes a deferred store, but no store is deferred";
+                Err(Violation::new("one deferred store at a time", what).into())
             }
         }
     }
@@ -268,7 +268,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         if place.operation != Operation::Idle {
             return Err(Violation::new(
                 "memory operation while the slot is busy",
-                "the home starts a memory operation while one is under way",
+                "the home starts a memory operation while another one is in progress",
             )
             .into());
         }
@@ -299,14 +299,14 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         let rights = place.remotes.iter().map(|r| system.right(&r.configuration));
         if rights.max() > Some(about.ensures) {
             let what = format!(
-                "a remote still has a right that it must not have when {name} is acknowledged"
+                "a remote still has a permission that it must not have when {name} is acknowledged"
             );
             return Err(Violation::new("single writer", what).into());
         }
         let memory = place.memory.clone();
         let locked = place.lock != Lock::Open;
         if !self.current(&memory) {
-            let what = format!("memory is old when {name} is acknowledged");
+            let what = format!("memory is stale when {name} is acknowledged");
             return Err(Violation::data_value(what).into());
         }
         if about.locks {

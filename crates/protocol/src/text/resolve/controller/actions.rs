@@ -44,9 +44,9 @@ impl<'a> Resolver<'a, '_> {
                     Diagnostic::new(
                         Code::Misplaced,
                         action.span,
-                        format!("`{word}` stands alone"),
+                        format!("`{word}` must be the only action"),
                     )
-                    .label("no other action beside it"),
+                    .label("remove the other actions"),
                 );
                 return None;
             }
@@ -65,7 +65,8 @@ impl<'a> Resolver<'a, '_> {
         if let (Some(_), Some(again)) = (ends.next(), ends.next()) {
             let message = "`done` twice in one row";
             let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
-            self.sink.push(diagnostic.label("the access has ended"));
+            self.sink
+                .push(diagnostic.label("the access is already complete"));
         }
         let mut choices =
             (row.actions.iter()).filter(|action| matches!(action.kind, ActionKind::Choose(..)));
@@ -87,7 +88,7 @@ impl<'a> Resolver<'a, '_> {
                 let text = "a row about no line leads nowhere";
                 self.sink.push(
                     Diagnostic::new(Code::Next, name.span, text)
-                        .label("no line is at hand: leave this cell empty"),
+                        .label("it has no line: leave this cell empty"),
                 );
                 None
             }
@@ -102,7 +103,7 @@ impl<'a> Resolver<'a, '_> {
                     end: row.span.end,
                 };
                 self.sink.push(
-                    Diagnostic::new(Code::Next, end, "the row does not say what comes next")
+                    Diagnostic::new(Code::Next, end, "the row has no next state")
                         .label("expected a state or `stay`"),
                 );
                 None
@@ -143,7 +144,7 @@ impl<'a> Resolver<'a, '_> {
             return wrong(
                 Code::Misplaced,
                 "a row about no line",
-                "no line is at hand: it sends, changes registers, or has every line of a state go to another",
+                "it has no line: it can send, change registers, or move every line of one state to another",
             );
         }
         match &action.kind {
@@ -260,7 +261,7 @@ impl<'a> Resolver<'a, '_> {
                 _ => wrong(
                     Code::Misplaced,
                     "nothing to try again",
-                    "only for what reads or writes, and for what is about no line",
+                    "`retry` is only for accesses that read or write, or are about no line",
                 ),
             },
             ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
@@ -401,7 +402,7 @@ impl<'a> Resolver<'a, '_> {
                 None
             }
             (Side::Remote, _, None) if self.declared && scope.lineless && !from_home => {
-                let text = "to which home?";
+                let text = "the receiving home is missing";
                 self.sink.push(
                     Diagnostic::new(Code::Direction, span, text)
                         .label("add `to` a home: this row is about no line"),
@@ -423,7 +424,7 @@ impl<'a> Resolver<'a, '_> {
                     "its channel leads to remotes"
                 };
                 self.sink.push(
-                    Diagnostic::new(Code::Direction, span, "to whom?")
+                    Diagnostic::new(Code::Direction, span, "the receiver is missing")
                         .label("add `to TARGET`")
                         .note(why),
                 );

@@ -23,7 +23,7 @@ fn every_line_of_a_state() {
                 every S becomes S,
             #                   ^ next: every `S` is in that state
                 every M becomes S,
-            #                   ^ carries: `M` may differ from memory, and what it differs by is lost in `S`
+            #                   ^ carries: `M` may differ from memory, and the difference is lost in `S`
                 every M becomes D,
                 every I becomes S,
             #                   ^ carries: `S` holds the line, but nothing brings it there from `I`
@@ -34,12 +34,12 @@ fn every_line_of_a_state() {
                 every W becomes V,
             #                   ^ carries: `V` holds the line, but nothing brings it there from `W`
                 every S becomes M,
-            #                   ^ next: `M` gives a right that `S` does not
+            #                   ^ next: `M` gives a permission that `S` does not
                 every V becomes W,
                 every S becomes H,
                 for r in all { every S becomes I }
             #            ^^^ misplaced: `all` in a row about no line
-            #                  ^^^^^^^^^^^^^^^^^ misplaced: what is neither sent nor a change of a variable stands in a loop
+            #                  ^^^^^^^^^^^^^^^^^ misplaced: an action other than a message or an assignment occurs in a loop
               - | fence | every S
             #                    ^ syntax: expected `becomes`, found the end of the line
               - | fence | every becomes I

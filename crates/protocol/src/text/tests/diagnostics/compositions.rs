@@ -10,11 +10,11 @@ fn missing_parts_of_compositions() {
           use "eci.cho" as near
         #     ^^^^^^^^^ use: `eci.cho` cannot be used
           use "msi.coh" as far
-        #                  ^^^ duplicate-name: a second used text `far`
+        #                  ^^^ duplicate-name: a second used protocol `far`
           node socket { far.cpu; far.core; fra.home; cpu }
         #                            ^^^^ unknown-name: unknown part `core`
-        #                                  ^^^ unknown-name: unknown used text `fra`
-        #                                            ^^^ syntax: `cpu` does not say of which used text
+        #                                  ^^^ unknown-name: unknown used protocol `fra`
+        #                                            ^^^ syntax: `cpu` does not name its used protocol
           system s { socket 1; scoket 1; far.lines 1; near.lines 1 }
         #                      ^^^^^^ unknown-name: unknown node `scoket`
     "#]]);
@@ -25,15 +25,15 @@ fn each_space_has_a_home_lines_and_remotes() {
     text(expect![[r#"
           protocol both
           system early { remotes 1; lines 1 }
-        #        ^^^^^ misplaced: `system` in a text that composes others
+        #        ^^^^^ misplaced: `system` in a file that composes others
           use "eci.coh" as far
           node card { far.home; far.home }
           line 64 bytes
-        #      ^^ misplaced: `line` in a text that composes others
+        #      ^^ misplaced: `line` in a file that composes others
           system none { far.cpu 9; far.lines 1 }
         #                       ^ out-of-range: the number is out of range
           system two { card 1; far.cpu 1; far.lines 1 }
-        #        ^^^ out-of-range: `two` has 2 homes of `far`, and a space has one
+        #        ^^^ out-of-range: `two` has 2 homes of `far`, but a space has one
           system long { far.home 1; far.cpu 1; far.lines 5 }
         #                                                ^ out-of-range: the number of lines is out of range
           system unsaid { far.home 1; far.cpu 1 }
@@ -51,7 +51,7 @@ fn each_space_has_a_home_lines_and_remotes() {
         #        ^^^^^^ duplicate-name: a second system `unsaid`
         #                                                               ^ duplicate: a second `lines`
           use eci
-        #     ^^^ syntax: expected the file of a protocol text, in quotes, found `eci`
+        #     ^^^ syntax: expected the path of a protocol file, in quotes, found `eci`
     "#]]);
 }
 
@@ -66,13 +66,13 @@ fn levels_are_a_home_over_the_caches_of_another_text() {
           use "budget.coh" as joined
           node wrong {
             inner.cache over outer.cache
-        #         ^^^^^ misplaced: a cache stands over nothing
+        #         ^^^^^ misplaced: a cache cannot be `over` another agent
             inner.home over outer.home
-        #                         ^^^^ misplaced: a home has no copy to stand over
+        #                         ^^^^ misplaced: a home has no copy that can be the memory of another home
             inner.home over inner.cache
         #                         ^^^^^ misplaced: a home over its own caches
             inner.home over several.llc
-        #                           ^^^ misplaced: the outer text has several kinds of remotes
+        #                           ^^^ misplaced: the outer protocol has several kinds of remotes
             inner.home over joined.cache
         #                          ^^^^^ misplaced: `budget` has registers
             inner.home over outer.coche
@@ -84,9 +84,9 @@ fn levels_are_a_home_over_the_caches_of_another_text() {
           system lines { outer.home 1; l2 2 { inner.cache 1 }; outer.lines 1; inner.lines 1 }
         #                                                                                 ^ misplaced: the lines of `inner` are those of the caches above
           system alone { outer.home 1; outer.cache 1; l2 2 { inner.cache 1 }; outer.lines 1 }
-        #        ^^^^^ out-of-range: `alone` has 2 homes of `inner`, and 3 caches for them to stand over
+        #        ^^^^^ out-of-range: `alone` has 2 homes of `inner`, and 3 caches that can hold their memory
           system apart { outer.home 1 { outer.cache 1 }; outer.lines 1 }
-        #                                     ^^^^^ misplaced: only what is below a cache is counted for each of them
+        #                                     ^^^^^ misplaced: only agents below a cache are counted for each cache
           system none { outer.home 1; l2 2; outer.lines 1 }
         #        ^^^^ out-of-range: the number of remotes of `inner` is out of range
     "#]]);

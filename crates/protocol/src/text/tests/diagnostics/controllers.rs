@@ -45,7 +45,7 @@ fn directions() {
           I | store | send Data (acks = 0) | I
         #                  ^^^^ direction: the remote cannot send `Data`
           S | load | send Ask (requestor = self) | stay
-        #            ^^^^^^^^^^^^^^^^^^^^^^^^^^^ direction: to whom?
+        #            ^^^^^^^^^^^^^^^^^^^^^^^^^^^ direction: the receiver is missing
           S | Get | | stay
         #     ^^^ direction: `Get` never comes to the remote
           S | Data | send Get to sender, send Put to who | stay
@@ -58,7 +58,7 @@ fn directions() {
 fn an_access_ends_once() {
     remote(expect![[r#"
           I | Data | done, n := 1, done | M
-        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where nothing is under way
+        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where no access is outstanding
         #                          ^^^^ misplaced: `done` twice in one row
     "#]]);
 }
@@ -113,7 +113,7 @@ fn directions_of_channels() {
 fn never_sent() {
     messages(expect![[r#"
           grant: Never
-        #        ^^^^^ never-sent: nobody sends `Never`
+        #        ^^^^^ never-sent: no agent sends `Never`
     "#]]);
 }
 
@@ -144,7 +144,7 @@ fn accesses_under_way() {
           messages { request: Get, Write (store); grant: Data (line), Written }
           remote cache {
             states { I; M reads writes dirty; G; W waits Written }
-        #                                     ^ unsaid-wait: a store is under way in `G`, which does not say what it waits for
+        #                                     ^ unsaid-wait: a store is outstanding in `G`, which declares no `waits`
             I | store      | send Get   | G
             G | Data       |            | M
             I | write_line | send Write | W
@@ -214,7 +214,7 @@ fn misplaced_in_the_remote() {
           M | Data | refuse |
         #            ^^^^^^ misplaced: `refuse` does not fit `Data`
           M | Ask | stall, n := 1 |
-        #           ^^^^^ misplaced: `stall` stands alone
+        #           ^^^^^ misplaced: `stall` must be the only action
           M | clean if sender == who | | I
         #              ^^^^^^ misplaced: no message, so no `sender`
           M | unlock | | I
@@ -257,7 +257,7 @@ fn home_as_a_value() {
 fn next_states() {
     remote(expect![[r#"
           I | store | send Get |
-        #                       ^ next: the row does not say what comes next
+        #                       ^ next: the row has no next state
           M | Ask | stall | I
         #                   ^ next: `stall` keeps the state
           M | Data | unreachable | stay

@@ -46,10 +46,10 @@ fn invalid_actions_of_lineless_rows() {
             #              ^ misplaced: `n` in a row about no line
               - | fence | n := 0, send Get to home
             #             ^ misplaced: `n` in a row about no line
-            #                          ^^^ misplaced: `Get` is about a line, and none is at hand
+            #                          ^^^ misplaced: `Get` is about a line, but this row is about none
               - | fence | send End (turn = 0, at = last)
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
-            #             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ direction: to which home?
+            #             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ direction: the receiving home is missing
               - | fence | open := 0 | I
             # ^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
             #                         ^ next: a row about no line leads nowhere
@@ -76,7 +76,7 @@ fn invalid_actions_of_lineless_rows() {
               - | Get | send Data
             # ^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
             #     ^^^ misplaced: `Get` is taken by rows of both sorts
-            #                ^^^^ misplaced: `Data` is about a line, and none is at hand
+            #                ^^^^ misplaced: `Data` is about a line, but this row is about none
               I | End | write | stay
             # ^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
             #     ^^^ misplaced: `End` is taken by rows of both sorts
@@ -86,7 +86,7 @@ fn invalid_actions_of_lineless_rows() {
             #            ^^^^^^^^^^^^^^^^^ misplaced: a row about no line
               - | Pass | send Over
             # ^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
-            #            ^^^^^^^^^ direction: to whom?
+            #            ^^^^^^^^^ direction: the receiver is missing
         "#]],
     );
 }
@@ -118,13 +118,13 @@ fn homes_as_values() {
             #                                                                                                         ^ out-of-range: the index is out of range
               I | load | send End (turn = 0, at = self) to last, send Get to last | W
             #                                     ^^^^ type: expected a home, found a remote
-            #                                                                ^^^^ misplaced: `Get` is about a line, and none is at hand
+            #                                                                ^^^^ misplaced: `Get` is about a line, but this row is about none
               - | Over | for h in last { open += 1 }
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
             #                     ^^^^ type: expected a set of remotes, found a home
               - | Over | for h in some { open := 1 }, for h in some { send End (turn = 0, at = h) to last }
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
-            #                            ^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^^ misplaced: the result depends on the order of the loop
             #                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: a message of a loop goes elsewhere
         "#]],
     );
@@ -138,7 +138,7 @@ fn misplaced_homes_and_registers() {
               ordered pass
               ordered Get behind Pass
             #                    ^^^^ duplicate: `Pass` has an order already
-            #                    ^^^^ direction: the two never travel the same way
+            #                    ^^^^ direction: the two messages never travel in the same direction
         "#]],
     );
     homes(

@@ -86,15 +86,15 @@ fn initial_values_of_variables() {
               c: set of remote = cpu
             # ^ duplicate-name: a second variable `c`
               d: set of remote = { none }
-            #                    ^^^^^^^^ type: a variable cannot begin with this
+            #                    ^^^^^^^^ type: a variable cannot have this initial value
               e: bool = 1
-            #           ^ type: a variable cannot begin with this
+            #           ^ type: a variable cannot have this initial value
               f: remote = cpu
-            #             ^^^ type: a variable cannot begin with this
+            #             ^^^ type: a variable cannot have this initial value
               g: 0..3 = 4
-            #           ^ out-of-range: what it begins with is out of range
+            #           ^ out-of-range: the initial value is out of range
               h: 0..3 = count(cpu)
-            #           ^^^^^^^^^^ type: a variable cannot begin with this
+            #           ^^^^^^^^^^ type: a variable cannot have this initial value
               i: count = count(dma)
             #                  ^^^ misplaced: `dma` has the same rows as another kind
         "#]],
@@ -107,9 +107,9 @@ fn invalid_message_orders() {
         expect![[r#"
               ordered Data behind Inv, Data, GetM
             #                          ^^^^ direction: a message does not stay behind its own kind
-            #                                ^^^^ direction: the two never travel the same way
+            #                                ^^^^ direction: the two messages never travel in the same direction
               ordered Inv behind Inv
-            #                    ^^^ duplicate: `Inv` goes before two
+            #                    ^^^ duplicate: `Inv` already goes before another message
               ordered Data behind Copy
             #         ^^^^ duplicate: `Data` stays behind others already
               ordered Nothing behind Nobody
@@ -117,7 +117,7 @@ fn invalid_message_orders() {
             #                        ^^^^^^ unknown-name: unknown message `Nobody`
               ordered One behind Inv
             #         ^^^ duplicate: `One` has an order already
-            #                    ^^^ duplicate: `Inv` goes before two
+            #                    ^^^ duplicate: `Inv` already goes before another message
         "#]],
     );
 }
@@ -148,7 +148,7 @@ fn goals_of_several_tables() {
           messages { request: Get; forward: Inv; answer: Gone; grant: Data (line) }
           remote a { states { I; M reads writes; W waits Data }; I | store | send Get | W; W | Data | | M; M | Inv | send Gone | I; I W | Inv | send Gone | stay }
           remote b { states { I; M reads; W waits Data }; I | load | send Get | W; W | Data | | M; M | Inv | send Gone | I; I W | Inv | send Gone | stay }
-        #                        ^ not-a-right: `M` gives another right than in another kind
+        #                        ^ not-a-right: `M` gives a different permission in another kind
           home { on Get(r) { ensure others(r) == I; grant r M with Data }; reach I with Inv }
         # ^^^^ misplaced: a home written as goals, and remotes with several tables
     "#]]);
@@ -162,9 +162,9 @@ fn numbers_that_are_counted_round() {
               J | GetM if at == on and far != at | at := on, at += 1, far += 3, on += 3, far -= 1, at := 0, at += n | stay
             #                                 ^^ type: expected a number of `cycle 4`, found a number of `cycle 3`
             #                                                                         ^ out-of-range: the number of steps is out of range
-            #                                                                                   ^ type: `far` is counted round
+            #                                                                                   ^ type: `far` is a `cycle` number
             #                                                                                            ^ type: expected a number of `cycle 3`, found a number
-            #                                                                                                     ^ type: `at` is counted round
+            #                                                                                                     ^ type: `at` is a `cycle` number
               J | GetS if at < on | n := at, n := at + 1, at += 0, far := on | stay
             #             ^^ type: expected a number, found a number of `cycle 3`
             #                  ^^ type: expected a number, found a number of `cycle 3`
@@ -202,9 +202,9 @@ fn arrays_and_loops() {
               J | GetS | for r in who { a[r] := 0 }, for r in some { write }, for r in some { a := 0 }, for r in some { for q in some { a[q] := 0 } } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
             #                     ^^^ type: expected a set of remotes, found a remote
-            #                                                        ^^^^^ misplaced: what is neither sent nor a change of a variable stands in a loop
-            #                                                                                 ^^^^^^ misplaced: what sets all of an array stands in a loop
-            #                                                                                                               ^ misplaced: another loop stands in a loop
+            #                                                        ^^^^^ misplaced: an action other than a message or an assignment occurs in a loop
+            #                                                                                 ^^^^^^ misplaced: an assignment to a whole array occurs in a loop
+            #                                                                                                               ^ misplaced: another loop occurs in a loop
               J | GetM | for r in some { send Inv to who }, a[r] := 0, for some in some { send Inv to some } | stay
             #                            ^^^^^^^^^^^^^^^ misplaced: a message of a loop goes elsewhere
             #                                                 ^ unknown-name: unknown variable, field or kind of remotes `r`
@@ -220,25 +220,25 @@ fn loops_that_depend_on_which_remote_is_first() {
         "home",
         expect![[r#"
               J | GetM | for r in some { who := r } | stay
-            #                            ^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | for r in some { n += 1, a[r] := n } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #                            ^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | for r in some { a[r] := a[who] } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #                            ^^^^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | for r in some { a[who] += 1 } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #                            ^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | for r in some { some -= { r } } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #                            ^^^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | for r in some { n += 1, n -= 1 } | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #                            ^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^ misplaced: the result depends on the order of the loop
               J | GetM | a := a[who] | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #            ^^^^^^^^^^^ misplaced: `a` is set from what it is
+            #            ^^^^^^^^^^^ misplaced: `a` is set from its own value
               J | GetS | for r in some { at += 1, left += count(some), a[r] := a[r] + b[who] } | stay
         "#]],
     );
@@ -256,7 +256,7 @@ fn sizes_by_name() {
           size most 65536
         #           ^^^^^ out-of-range: a size is 65535 at most
           size none 1
-        #      ^^^^ reserved-name: `none` is a word of the language
+        #      ^^^^ reserved-name: `none` is a keyword
           messages { ask: Get (n: 0..few, m: 0..fwe, few: bool); reply: Data (line) }
         #                                       ^^^ unknown-name: unknown size `fwe`
           remote cache { states { I; W waits Data }; I | read_once | send Get (n = few, m = 0, few = true) | W; W | Data | done | I }
@@ -283,7 +283,7 @@ fn sizes_of_a_system() {
           messages { ask: Get (n: 0..few); reply: Data (line) }
           remote cache { states { I; W waits Data }; variables { now: cycle turns = 3 }; I | read_once | send Get (n = 2) | W; W | Data | done, now += 1 | I }
         #                                                                   ^^^^^ out-of-range: the size of a cycle is out of range
-        #                                                                           ^ out-of-range: what it begins with is out of range
+        #                                                                           ^ out-of-range: the initial value is out of range
         #                                                                                                              ^ out-of-range: 2 is out of range
           home memory { states { I }; I | Get if n <= few | send Data | stay; I | Get | unreachable }
           system a { remotes 1; lines 1 }
@@ -304,10 +304,10 @@ fn arrays_over_numbers() {
             #                                                                    ^ out-of-range: 4 is out of range
             #                                                                         ^^^ type: expected a number, found a remote
             #                                                                                      ^^ type: expected a remote, found a number of `cycle 3`
-            #                                                                                                ^^^^^^^^^ misplaced: `c` is set from what it is
+            #                                                                                                ^^^^^^^^^ misplaced: `c` is set from its own value
             #                                                                                                           ^ type: `c` is an array
               J | GetS | for r in some { c[0] += 1 }, c[r] := 0, c := 7 | stay
-            #                            ^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                            ^^^^^^^^^ misplaced: the result depends on the order of the loop
             #                                           ^ unknown-name: unknown variable, field or kind of remotes `r`
             #                                                         ^ out-of-range: 7 is out of range
         "#]],
@@ -320,12 +320,12 @@ fn arrays_over_numbers() {
               e: 0..3 per 0
             #             ^ out-of-range: the size of an array is out of range
               f: bool per 4
-            #    ^^^^^^^^^^ type: an array of what is no number
+            #    ^^^^^^^^^^ type: an array whose elements are not numbers
               g: 0..3 per remote per 4
               h: 0..3 per cpu
             #             ^^^ unknown-name: unknown size `cpu`
               i: 0..3 per 4 = 4
-            #                 ^ out-of-range: what it begins with is out of range
+            #                 ^ out-of-range: the initial value is out of range
         "#]],
     );
 }

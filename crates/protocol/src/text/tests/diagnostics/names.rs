@@ -75,7 +75,7 @@ fn syntax_of_rows() {
           I | store if | | W
         #              ^ syntax: expected a value, found `|`
           I | store | send Get
-        #                     ^ next: the row does not say what comes next
+        #                     ^ next: the row has no next state
           I | store | send Get to | W
         #                         ^ syntax: expected a value, found `|`
           I | store | send Get (a = 1 | W
@@ -102,7 +102,7 @@ fn one_error_does_not_hide_the_next() {
     remote(expect![[r#"
           I | load |
         # ^^^^^^^^^^ unreachable-row: this row is never reached for `I`
-        #           ^ next: the row does not say what comes next
+        #           ^ next: the row has no next state
           S | load send Get | W
         #                     ^ syntax: expected an action, found `W`
           X | load | | S
@@ -143,9 +143,9 @@ fn long_expressions() {
 fn reserved_names() {
     states(expect![[r#"
           load; stay; home reads; fine
-        # ^^^^ reserved-name: `load` is a word of the language
-        #       ^^^^ reserved-name: `stay` is a word of the language
-        #             ^^^^ reserved-name: `home` is a word of the language
+        # ^^^^ reserved-name: `load` is a keyword
+        #       ^^^^ reserved-name: `stay` is a keyword
+        #             ^^^^ reserved-name: `home` is a keyword
     "#]]);
 }
 
@@ -174,7 +174,7 @@ fn line_sizes() {
           protocol p
           line 4 bytes
         #      ^ out-of-range: the line size is out of range
-        # 4:1 missing-block: the text lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
+        # 4:1 missing-block: the file lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
     "#]]);
 }
 
@@ -184,7 +184,7 @@ fn lines_are_powers_of_two() {
           protocol p
           line 96 bytes
         #      ^^ out-of-range: a line of 96 bytes
-        # 4:1 missing-block: the text lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
+        # 4:1 missing-block: the file lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
     "#]]);
 }
 
@@ -216,7 +216,7 @@ fn missing_blocks() {
     text(expect![[r#"
           protocol p
           line 64 bytes
-        # 4:1 missing-block: the text lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
+        # 4:1 missing-block: the file lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
     "#]]);
 }
 

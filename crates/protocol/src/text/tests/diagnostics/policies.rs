@@ -91,7 +91,7 @@ fn grants_in_order() {
           on Get(r) { ensure others(r) == I; ensure others(r) == I; grant r M with Data; grant r I with Data if others(r) == M; answer r with Done }
         #                                    ^^^^^^^^^^^^^^^^^^^^^ duplicate: a second `ensure`
         #                                                           ^^^^^^^^^^^^^^^^^^^ grants: later grants are never reached
-        #                                                                                                                    ^ grants: a grant can only depend on the others having no right
+        #                                                                                                                    ^ grants: a grant can depend only on the others having no permission
     "#]]);
 }
 
@@ -137,7 +137,7 @@ fn unreached() {
 fn locks_without_unlock() {
     policy(expect![[r#"
           local clean lock { ensure all == I }
-        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unlock: `clean` takes a lock that nothing gives back
+        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unlock: `clean` takes a lock that nothing releases
           local clean { ensure all == I }
         #       ^^^^^ duplicate-name: a second local operation `clean`
           local clean [lock] { ensure all == I }
@@ -161,9 +161,9 @@ fn unlock_without_locks() {
 fn policy_syntax() {
     policy(expect![[r#"
           accept local sometimes
-        #              ^^^^^^^^^ syntax: expected when to accept (`always`, `between`, `when`), found `sometimes`
+        #              ^^^^^^^^^ syntax: expected an acceptance mode (`always`, `between`, `when`), found `sometimes`
           under lock
-        #           ^ syntax: expected what happens to local operations (`refuse`, `wait`), found the end of the line
+        #           ^ syntax: expected a mode of local operations (`refuse`, `wait`), found the end of the line
           await after Data
         #             ^^^^ syntax: expected `after`, found `Data`
           on Get { ensure others(r) == I }

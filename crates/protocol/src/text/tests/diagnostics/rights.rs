@@ -14,15 +14,15 @@ fn conditions_of_rights() {
         &others,
         expect![[r#"
               A reads if r > 0
-            #            ^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+            #            ^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
               B reads if a[self] == 1
-            #            ^^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+            #            ^^^^^^^^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
               C reads if c == 1
-            #            ^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+            #            ^^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
               D reads if self in all
-            #            ^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+            #            ^^^^^^^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
               E writes if who == self
-            #             ^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+            #             ^^^^^^^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
               F reads if n
             #            ^ type: expected a truth value, found a number
               G reads if k == 1
@@ -60,7 +60,7 @@ fn too_many_values() {
         &others,
         expect![[r#"
               A reads if x == y
-            # ^ too-many: what `A` gives depends on too much
+            # ^ too-many: the permission of `A` depends on too many values
         "#]],
     );
 }
@@ -88,14 +88,14 @@ fn rows_of_states_with_conditional_permission() {
             # ^^^^^^^^^^^^^^^^^^^^^^ never-performed: a store in `I` is lost in this row
             # ^^^^^^^^^^^^^^^^^^^^^^ carries: `T.reads` holds the line, but nothing brings it there from `I`
               I | demote | for r in all { n += 1 } | T
-            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: what `T` gives depends on `n`, of which this row does not say what it becomes
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: the permission of `T` depends on `n`, whose next value this row does not determine
               I | clean | a[self] := 1, n := a[self] | T
-            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: what `T` gives depends on `n`, of which this row does not say what it becomes
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: the permission of `T` depends on `n`, whose next value this row does not determine
               U | load if flag | | stay
               U | load if flag | flag := false | stay
               - | fence | every T becomes I, every S becomes U
-            #                   ^ misplaced: what `T` gives depends on variables
-            #                                                ^ misplaced: what `U` gives depends on variables
+            #                   ^ misplaced: the permission of `T` depends on variables
+            #                                                ^ misplaced: the permission of `U` depends on variables
         "#]],
     );
 }
@@ -113,9 +113,9 @@ fn goals_and_operations_speak_of_fixed_rights() {
         ],
         expect![[r#"
               on Get(s) { ensure others(s) <= V; grant s M with Data }
-            #                                 ^ not-a-right: what `V` gives depends on variables
-            # 18:1 misplaced: a home written as goals, and a right that depends on variables
-            # 24:31 not-a-right: what `V` gives depends on variables
+            #                                 ^ not-a-right: the permission of `V` depends on variables
+            # 18:1 misplaced: a home written as goals, and a permission that depends on variables
+            # 24:31 not-a-right: the permission of `V` depends on variables
         "#]],
     );
 }
